@@ -1,0 +1,3 @@
+module github.com/nearside/nearside
+
+go 1.26.0
