@@ -87,7 +87,7 @@ type narrator struct {
 // whyChosen follows how the selection came about, narrowest circle first.
 func (n *narrator) whyChosen(e *Endpoint) string {
 	switch {
-	case !e.Ready && n.localOnly:
+	case !e.Ready && n.stayed():
 		return "terminating but still serving, and no endpoint on this node is ready"
 	case !e.Ready:
 		return "terminating but still serving, and no endpoint is ready"
@@ -101,8 +101,10 @@ func (n *narrator) whyChosen(e *Endpoint) string {
 	return "ready"
 }
 
-// whyNot follows the order of the rules: state, traffic policy, topology.
+// whyNot follows the order of the rules: state, traffic policy, the selector's
+// wish for this node, topology.
 func (n *narrator) whyNot(e *Endpoint) string {
+	stayed := n.stayed()
 	switch {
 	case !e.Usable() && e.Terminating:
 		return "terminating and no longer serving"
@@ -110,13 +112,15 @@ func (n *narrator) whyNot(e *Endpoint) string {
 		return "not ready"
 	case n.localOnly && !e.LocalTo(n.node):
 		return fmt.Sprintf("%s, and %s is Local", elsewhere(e), n.policyField())
-	case !e.Ready && n.localOnly && !n.drainingToo:
+	case stayed && n.localReady == 0 && !e.LocalTo(n.node):
+		return elsewhere(e) + ", and only endpoints on this node may be chosen"
+	case !e.Ready && stayed && n.localReady > 0:
 		return "terminating, and ready endpoints exist on this node"
 	case !e.Ready && !n.drainingToo:
 		return "terminating, and ready endpoints exist"
-	case n.stayed() && !e.LocalTo(n.node):
+	case stayed && !e.LocalTo(n.node):
 		return elsewhere(e) + ", and ready endpoints exist on this node"
-	case n.stayed():
+	case stayed:
 		return leftOut
 	case n.sel.Scope == ScopeNode && len(e.HintNodes) > 0 && !e.hintedToNode(n.node):
 		return namesOthers(e.HintNodes, n.node.Name)
@@ -130,11 +134,14 @@ func (n *narrator) whyNot(e *Endpoint) string {
 // an endpoint.
 const leftOut = "left out by the selector"
 
-// stayed reports whether the selection is made of ready endpoints on the node
-// because they are there, and not because of their hints.
+// stayed reports whether the selection looked at this node's endpoints only,
+// and not because of their hints.
 func (n *narrator) stayed() bool {
-	code := n.sel.Reason.Code
-	return n.localOnly || code == LocalReady || code == PlentyLocal
+	switch n.sel.Reason.Code {
+	case LocalReady, PlentyLocal, LocalTerminating, NoLocalEndpoint:
+		return true
+	}
+	return n.localOnly
 }
 
 // policyField is the field of the Service that the traffic policy comes from.

@@ -9,7 +9,9 @@ package selector
 // there is none anywhere.
 //
 // It is what internalTrafficPolicy and externalTrafficPolicy Local demand. Where
-// that is so, every built-in policy answers like this one.
+// that is so, every built-in policy answers like this one. Where it is not so,
+// [Enforce] does not let it pass for a policy of its own: it would cut off
+// clients, or send them to a terminating endpoint, that others could serve.
 type Local struct{}
 
 // Select implements [Selector].

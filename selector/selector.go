@@ -30,7 +30,9 @@ type Request struct {
 	// Nodes is the number of nodes in the cluster; 0 means not known.
 	Nodes int
 	// Endpoints holds every endpoint of the service port, whatever its state,
-	// each address once, in the order of their addresses.
+	// each address once, in the order of their addresses. The built-in policies
+	// put up with any order and with several records of one address, of which
+	// one that is not terminating wins; it only costs them a copy.
 	Endpoints []Endpoint
 	// Load tells how loaded endpoints are. Nil means nothing is known.
 	Load LoadView
@@ -152,7 +154,8 @@ type Backend struct {
 	// Addr is the endpoint's address and port.
 	Addr netip.AddrPort
 	// Weight is its share of new connections relative to the other backends:
-	// at least 1. Weights are counted in table slots, so keep them small.
+	// at least 1. Weights are counted in table slots, so keep them small; see
+	// MaxWeight.
 	Weight int
 }
 
@@ -162,9 +165,11 @@ type Scope uint8
 const (
 	// ScopeCluster is every node.
 	ScopeCluster Scope = iota
-	// ScopeZone is the zone of the node.
+	// ScopeZone is the zone of the node: endpoints that are in it, or that serve
+	// it according to their hints.
 	ScopeZone
-	// ScopeNode is the node itself.
+	// ScopeNode is the node itself: endpoints that run on it, or that serve it
+	// according to their hints.
 	ScopeNode
 )
 
