@@ -13,6 +13,23 @@ type Name struct{ Namespace, Name string }
 // String returns "namespace/name".
 func (n Name) String() string { return n.Namespace + "/" + n.Name }
 
+// compare orders names by namespace, then by name.
+func (n Name) compare(other Name) int {
+	if n.Namespace != other.Namespace {
+		if n.Namespace < other.Namespace {
+			return -1
+		}
+		return 1
+	}
+	if n.Name != other.Name {
+		if n.Name < other.Name {
+			return -1
+		}
+		return 1
+	}
+	return 0
+}
+
 // Service is one Service joined with its endpoints, as a proxy needs it. The
 // value and everything it refers to is read-only and stays valid after the
 // next change.
@@ -21,10 +38,11 @@ type Service struct {
 	// Created is the creation time of the object; older services win where
 	// two claim one address.
 	Created time.Time
-	// Policy is the value of the annotation nearside.dev/policy as written;
-	// empty when absent.
+	// Policy is the value of the annotation nearside.dev/policy as written,
+	// cut off after 128 bytes; empty when absent.
 	Policy string
-	// Ports are its service ports in the order of the object.
+	// Ports are its service ports in the order of the object; a port of a
+	// Service with two IP families is here twice, in the order of the families.
 	Ports []ServicePort
 }
 
@@ -34,6 +52,12 @@ type ServicePort struct {
 	Port selector.ServicePort
 	// ClusterIP is what clients dial, with the service port.
 	ClusterIP netip.AddrPort
+	// NodePort is the port served on the node's own addresses; 0 means none.
+	NodePort uint16
+	// ExternalIPs and LoadBalancerIPs are further addresses clients dial, with
+	// the service port, of ClusterIP's family. LoadBalancerIPs lack those with
+	// ipMode Proxy (KEP-1860). Both are sorted.
+	ExternalIPs, LoadBalancerIPs []netip.Addr
 	// Endpoints are all its endpoints of ClusterIP's family, merged over all
 	// slices, each address once, in the order of their addresses.
 	Endpoints []selector.Endpoint

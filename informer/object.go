@@ -1,0 +1,83 @@
+package informer
+
+import (
+	"cmp"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// kind tells what a record was converted from.
+type kind uint8
+
+const (
+	kindService kind = iota
+	kindSlice
+	// kindNode is this proxy's own Node: its zone matters.
+	kindNode
+	// kindNodeName is any Node: it is only counted.
+	kindNodeName
+	kinds
+)
+
+// String returns the API's name of the kind.
+func (k kind) String() string {
+	switch k {
+	case kindService:
+		return "Service"
+	case kindSlice:
+		return "EndpointSlice"
+	}
+	return "Node"
+}
+
+// key identifies an object; nodes have no namespace.
+type key struct {
+	kind kind
+	Name
+}
+
+func (k key) compare(other key) int {
+	if c := cmp.Compare(k.kind, other.kind); c != 0 {
+		return c
+	}
+	return k.Name.compare(other.Name)
+}
+
+// change is what one object says after conversion.
+type change struct {
+	key key
+	// record is nil when the object is gone or is not for this proxy;
+	// otherwise a *service, a *slice, a zone or a counted.
+	record any
+	// problems are the values that were left out.
+	problems []Problem
+}
+
+// zone is the record of the proxy's own Node.
+type zone string
+
+// counted is the record of a Node that is only counted.
+type counted struct{}
+
+// gone is the change that says an object no longer exists.
+func gone(k key) change { return change{key: k} }
+
+// convert turns an API object into changes, two for this proxy's own Node.
+func convert(object runtime.Object, nodeName string) ([]change, error) {
+	switch o := object.(type) {
+	case *corev1.Service:
+		return []change{convertService(o)}, nil
+	case *discoveryv1.EndpointSlice:
+		return []change{convertSlice(o, nodeName)}, nil
+	case *corev1.Node:
+		all := []change{countNode(o.Name)}
+		if o.Name == nodeName {
+			all = append(all, convertNode(o))
+		}
+		return all, nil
+	}
+	return nil, fmt.Errorf("convert %T: want *v1.Service, *v1.EndpointSlice or *v1.Node", object)
+}
