@@ -1,0 +1,157 @@
+package nft
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+)
+
+// Problem is something in a Service that cannot be used. It costs only itself.
+type Problem struct {
+	// Service and Port name the service port at fault.
+	Service, Port string
+	// Object is what is left out or reduced: a frontend, a backend.
+	Object string
+	// Reason says why.
+	Reason string
+}
+
+// String returns the problem as one line.
+func (p Problem) String() string {
+	name := p.Service
+	if p.Port != "" {
+		name += ":" + p.Port
+	}
+	return fmt.Sprintf("service %q: %s: %s", name, p.Object, p.Reason)
+}
+
+// check turns a service's frontends into claims and leaves out what cannot be
+// used.
+func (t *Table) check(s Service) (claims []claim, problems []Problem) {
+	claims = make([]claim, 0, len(s.Frontends))
+	for i := range s.Frontends {
+		fe := &s.Frontends[i]
+		key := makeKey(fe.Addr, fe.Protocol)
+		reason := t.unusable(fe.Addr)
+		switch {
+		case reason != "":
+		case fe.Protocol != TCP && fe.Protocol != UDP && fe.Protocol != SCTP:
+			reason = fmt.Sprintf("protocol %d is not TCP, UDP or SCTP", fe.Protocol)
+		case slices.ContainsFunc(claims, func(c claim) bool { return c.key == key }):
+			reason = "the service has it twice; the first one counts"
+		}
+		if reason != "" {
+			problems = append(problems, Problem{Service: s.Name, Port: fe.Port,
+				Object: fmt.Sprintf("frontend %v %v", fe.Addr, fe.Protocol), Reason: reason})
+			continue
+		}
+		slots, unusable := t.checkBackends(fe)
+		for _, p := range unusable {
+			p.Service, p.Port = s.Name, fe.Port
+			problems = append(problems, p)
+		}
+		claims = append(claims, claim{key: key, port: fe.Port, empty: fe.Empty, slots: slots})
+	}
+	return claims, problems
+}
+
+// checkBackends lays out the slots of a frontend's backends and leaves out
+// what cannot be used.
+func (t *Table) checkBackends(fe *Frontend) (slots []slot, problems []Problem) {
+	total := 0
+	for _, b := range fe.Backends {
+		total += min(max(b.Weight, 0), MaxSlots)
+	}
+	slots = make([]slot, 0, min(total, MaxSlots))
+	repeated := repeatedBackends(fe.Backends)
+	for i, b := range fe.Backends {
+		reason := t.unusable(b.Addr)
+		switch {
+		case reason != "":
+		case b.Weight < 1:
+			reason = fmt.Sprintf("weight %d is less than 1", b.Weight)
+		case repeated[i]:
+			reason = "the frontend has it twice; the first one counts"
+		case b.Weight > MaxSlots-len(slots):
+			reason = fmt.Sprintf("the weights of all backends add up to more than %d", MaxSlots)
+		}
+		if reason != "" {
+			problems = append(problems, Problem{Object: fmt.Sprintf("backend %v", b.Addr), Reason: reason})
+			continue
+		}
+		s := slot{ip: ipBytes(b.Addr.Addr()), port: b.Addr.Port(), local: b.Local}
+		for range b.Weight {
+			slots = append(slots, s)
+		}
+	}
+	return slots, problems
+}
+
+// repeatedBackends returns which backends repeat an earlier one. Backends in
+// the order of their addresses, the usual case, cost one pass and no memory.
+func repeatedBackends(backends []Backend) map[int]bool {
+	ordered := true
+	for i := 1; i < len(backends) && ordered; i++ {
+		ordered = backends[i-1].Addr.Compare(backends[i].Addr) < 0
+	}
+	if ordered {
+		return nil
+	}
+	repeated := map[int]bool{}
+	seen := make(map[netip.AddrPort]bool, len(backends))
+	for i, b := range backends {
+		repeated[i] = seen[b.Addr]
+		seen[b.Addr] = true
+	}
+	return repeated
+}
+
+// unusable says why an address cannot be dialled or be a destination in this
+// table, or "".
+func (t *Table) unusable(a netip.AddrPort) string {
+	switch addr := a.Addr(); {
+	case !addr.IsValid():
+		return "the address is not valid"
+	case addr.Zone() != "":
+		return "an address with a zone cannot be matched"
+	case addr.Is4In6():
+		return "an IPv4 address mapped into IPv6 cannot be matched"
+	case FamilyOf(addr) != t.cfg.Family:
+		return fmt.Sprintf("the address does not belong to family %v", t.cfg.Family)
+	case addr.IsUnspecified():
+		return "the unspecified address cannot be dialled"
+	case addr.IsMulticast():
+		return "a multicast address cannot be dialled"
+	case a.Port() == 0:
+		return "port 0 cannot be dialled"
+	}
+	return ""
+}
+
+// contestProblems names the services that do not get a frontend, after s has
+// claimed it.
+func (t *Table) contestProblems(key frontendKey, s *service) (problems []Problem) {
+	rivals := t.contested[key]
+	object := "frontend " + t.keyText(key)
+	for i, r := range rivals[1:] {
+		if r == s || (rivals[0] == s && i == 0) {
+			c := r.claim(key)
+			problems = append(problems, Problem{Service: r.name, Port: c.port, Object: object,
+				Reason: fmt.Sprintf("service %q has it already and ranks first", rivals[0].name)})
+		}
+	}
+	return problems
+}
+
+func (t *Table) keyText(key frontendKey) string {
+	return fmt.Sprintf("%v %v", netip.AddrPortFrom(t.cfg.Family.ipAddr(key.ip), key.port), key.proto)
+}
+
+// OwnerOf returns the name of the service that has a frontend.
+func (t *Table) OwnerOf(addr netip.AddrPort, proto Protocol) (service string, ok bool) {
+	f, ok := t.frontends[makeKey(addr, proto)]
+	if !ok {
+		return "", false
+	}
+	return f.owner.name, true
+}

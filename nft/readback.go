@@ -1,0 +1,352 @@
+package nft
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/mdlayher/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// dumpTries bounds how often a dump is repeated that the kernel interrupted
+// because something changed meanwhile.
+const dumpTries = 10
+
+// ReadBack reads nearside's table of a family from the kernel. It returns nil
+// if there is no such table. Everything in the table is read, also what
+// someone else put there, so that Diff can take it out again; the elements of
+// sets that are not nearside's are passed over.
+func (c *Conn) ReadBack(ctx context.Context, f Family) (*Ruleset, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for try := 0; ; try++ {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		r, err := c.readOnce(f)
+		if !errors.Is(err, errInterrupted) || try == dumpTries {
+			return r, err
+		}
+	}
+}
+
+// errInterrupted: a list changed while the kernel wrote it out.
+var errInterrupted = errors.New("the table kept changing while it was read")
+
+// readOnce reads the table once. The generation is asked for first and last:
+// only if it stayed the same do the parts belong together.
+func (c *Conn) readOnce(f Family) (*Ruleset, error) {
+	before, err := c.generation()
+	if err != nil {
+		return nil, err
+	}
+	exists, err := c.tableExists(f)
+	if err != nil || !exists {
+		return nil, err
+	}
+	r := &Ruleset{Family: f, generation: before}
+	if err = c.readChains(r); err != nil {
+		return nil, err
+	}
+	if err = c.readSets(r); err != nil {
+		return nil, err
+	}
+	after, err := c.generation()
+	if err != nil {
+		return nil, err
+	}
+	if after != before {
+		return nil, errInterrupted
+	}
+	return r, nil
+}
+
+// generation returns the number that the kernel counts up at every commit.
+func (c *Conn) generation() (gen uint32, err error) {
+	err = c.request(unix.NFT_MSG_GETGEN, unix.NFT_MSG_NEWGEN, unix.AF_UNSPEC, 0, nil, func(b []byte) {
+		if v := findAttr(b, unix.NFTA_GEN_ID); len(v) == 4 {
+			gen = binary.BigEndian.Uint32(v)
+		}
+	})
+	return gen, wrapRead("read generation of", "nf_tables", err)
+}
+
+func (c *Conn) tableExists(f Family) (exists bool, err error) {
+	var b nlBuffer
+	b.attrString(unix.NFTA_TABLE_NAME, TableName)
+	err = c.request(unix.NFT_MSG_GETTABLE, unix.NFT_MSG_NEWTABLE, f.proto(), 0, b.buf, func([]byte) { exists = true })
+	if errors.Is(err, unix.ENOENT) {
+		return false, nil
+	}
+	return exists, wrapRead("look for table", f.String()+" "+TableName, err)
+}
+
+// readChains reads chains and their rules.
+func (c *Conn) readChains(r *Ruleset) error {
+	f := r.Family
+	err := c.request(unix.NFT_MSG_GETCHAIN, unix.NFT_MSG_NEWCHAIN, f.proto(), netlink.Dump, nil, func(b []byte) {
+		if stringAttr(b, unix.NFTA_CHAIN_TABLE) == TableName {
+			r.Chains = append(r.Chains, parseChain(b))
+		}
+	})
+	if err != nil {
+		return wrapRead("list chains of table", f.String()+" "+TableName, err)
+	}
+	chains := r.chains()
+	var filter nlBuffer
+	filter.attrString(unix.NFTA_RULE_TABLE, TableName)
+	err = c.request(unix.NFT_MSG_GETRULE, unix.NFT_MSG_NEWRULE, f.proto(), netlink.Dump, filter.buf, func(b []byte) {
+		if stringAttr(b, unix.NFTA_RULE_TABLE) != TableName {
+			return
+		}
+		if chain := chains[stringAttr(b, unix.NFTA_RULE_CHAIN)]; chain != nil {
+			kept := slices.Clone(findAttr(b, unix.NFTA_RULE_EXPRESSIONS))
+			chain.Rules = append(chain.Rules, Rule{kept: kept})
+		}
+	})
+	return wrapRead("list rules of table", f.String()+" "+TableName, err)
+}
+
+func parseChain(b []byte) *Chain {
+	c := &Chain{Name: stringAttr(b, unix.NFTA_CHAIN_NAME)}
+	hook := findAttr(b, unix.NFTA_CHAIN_HOOK)
+	if hook == nil {
+		return c
+	}
+	c.Base = &BaseChain{
+		Hook:     Hook(uint32Attr(hook, unix.NFTA_HOOK_HOOKNUM)),
+		Priority: int32(uint32Attr(hook, unix.NFTA_HOOK_PRIORITY)),
+	}
+	if stringAttr(b, unix.NFTA_CHAIN_TYPE) != chainTypeNAT || uint32Attr(b, unix.NFTA_CHAIN_POLICY) != policyAccept {
+		c.Base.Hook = hookForeign
+	}
+	return c
+}
+
+// hookForeign marks a base chain that is not of nearside's type or policy.
+const hookForeign Hook = 0xffff
+
+// readSets reads sets and the elements of those that are nearside's.
+func (c *Conn) readSets(r *Ruleset) error {
+	f := r.Family
+	known := layoutSets(f)
+	var filter nlBuffer
+	filter.attrString(unix.NFTA_SET_TABLE, TableName)
+	err := c.request(unix.NFT_MSG_GETSET, unix.NFT_MSG_NEWSET, f.proto(), netlink.Dump, filter.buf, func(b []byte) {
+		if stringAttr(b, unix.NFTA_SET_TABLE) == TableName && uint32Attr(b, unix.NFTA_SET_FLAGS)&unix.NFT_SET_ANONYMOUS == 0 {
+			r.Sets = append(r.Sets, parseSet(b, known[:]))
+		}
+	})
+	if err != nil {
+		return wrapRead("list sets of table", f.String()+" "+TableName, err)
+	}
+	for _, s := range r.Sets {
+		if s.decl.key == "" {
+			continue
+		}
+		if err := c.readElements(f, s); err != nil {
+			return wrapRead("list elements of", f.String()+" "+TableName+" "+s.Name, err)
+		}
+	}
+	return nil
+}
+
+// parseSet recognises one of the known sets; any other has no key and is of no
+// further interest.
+func parseSet(b []byte, known []*Set) *Set {
+	s := &Set{Name: stringAttr(b, unix.NFTA_SET_NAME), decl: setDecl{typeLine: "# not nearside's"}}
+	for _, k := range known {
+		d := &k.decl
+		same := k.Name == s.Name &&
+			uint32Attr(b, unix.NFTA_SET_FLAGS) == d.flags() &&
+			uint32Attr(b, unix.NFTA_SET_KEY_TYPE) == fieldsType(d.key) &&
+			uint32Attr(b, unix.NFTA_SET_KEY_LEN) == uint32(fieldsLen(d.key)) &&
+			string(findAttr(b, unix.NFTA_SET_USERDATA)) == d.userData &&
+			(!d.isMap() || uint32Attr(b, unix.NFTA_SET_DATA_TYPE) == d.dataType())
+		if same {
+			s.decl = k.decl
+			s.records = newRecords(&s.decl)
+		}
+	}
+	return s
+}
+
+func (c *Conn) readElements(f Family, s *Set) error {
+	var filter nlBuffer
+	filter.attrString(unix.NFTA_SET_ELEM_LIST_TABLE, TableName)
+	filter.attrString(unix.NFTA_SET_ELEM_LIST_SET, s.Name)
+	err := c.request(unix.NFT_MSG_GETSETELEM, unix.NFT_MSG_NEWSETELEM, f.proto(), netlink.Dump, filter.buf, func(b []byte) {
+		eachAttr(findAttr(b, unix.NFTA_SET_ELEM_LIST_ELEMENTS), func(_ uint16, elem []byte) bool {
+			parseElement(s, elem)
+			return true
+		})
+	})
+	if err != nil {
+		return err
+	}
+	s.records = s.records.sorted()
+	return nil
+}
+
+func parseElement(s *Set, elem []byte) {
+	rec := s.records.extend()
+	copy(rec, findAttr(findAttr(elem, unix.NFTA_SET_ELEM_KEY), unix.NFTA_DATA_VALUE))
+	data := findAttr(elem, unix.NFTA_SET_ELEM_DATA)
+	if !s.decl.verdicts {
+		copy(rec[s.records.keyLen:], findAttr(data, unix.NFTA_DATA_VALUE))
+		return
+	}
+	verdict := findAttr(data, unix.NFTA_DATA_VERDICT)
+	kind := verdictForeign
+	switch int32(uint32Attr(verdict, unix.NFTA_VERDICT_CODE)) {
+	case unix.NFT_GOTO:
+		kind = verdictGoto
+	case 0: // NF_DROP
+		kind = verdictDrop
+	}
+	putVerdict(rec[s.records.keyLen:], kind, stringAttr(verdict, unix.NFTA_VERDICT_CHAIN))
+}
+
+// request sends one request and calls each with the attributes of every answer
+// of the wanted type.
+func (c *Conn) request(typ, want uint16, family byte, flags netlink.HeaderFlags, attrs []byte, each func(attrs []byte)) error {
+	req := netlink.Message{
+		Header: netlink.Header{
+			Type:  netlink.HeaderType(unix.NFNL_SUBSYS_NFTABLES<<8 | typ),
+			Flags: netlink.Request | flags,
+		},
+		Data: append([]byte{family, unix.NFNETLINK_V0, 0, 0}, attrs...),
+	}
+	if _, err := c.lists.Send(req); err != nil {
+		return err
+	}
+	interrupted := false
+	for m, err := range c.lists.ReceiveIter() {
+		if err != nil {
+			return err
+		}
+		if m.Header.Flags&unix.NLM_F_DUMP_INTR != 0 {
+			interrupted = true
+		}
+		if uint16(m.Header.Type) == unix.NFNL_SUBSYS_NFTABLES<<8|want && len(m.Data) >= 4 {
+			each(m.Data[4:])
+		}
+	}
+	if interrupted {
+		return errInterrupted
+	}
+	return nil
+}
+
+// wrapRead gives an error of reading its place.
+func wrapRead(op, object string, err error) error {
+	var errno syscall.Errno
+	switch {
+	case err == nil || errors.Is(err, errInterrupted):
+		return err
+	case errors.As(err, &errno):
+		if errno == unix.EINTR {
+			return errInterrupted
+		}
+		e := &Error{Op: op, Object: object, Errno: errno}
+		var operr *netlink.OpError
+		if errors.As(err, &operr) {
+			e.Message = operr.Message
+		}
+		return e
+	}
+	return fmt.Errorf("%s %s: %w", op, object, err)
+}
+
+func stringAttr(b []byte, typ uint16) string {
+	return strings.TrimRight(string(findAttr(b, typ)), "\x00")
+}
+
+func uint32Attr(b []byte, typ uint16) uint32 {
+	if v := findAttr(b, typ); len(v) == 4 {
+		return binary.BigEndian.Uint32(v)
+	}
+	return 0
+}
+
+// Equal reports whether two rulesets are the same to the kernel: the same
+// objects and elements, whatever their order.
+func (r *Ruleset) Equal(o *Ruleset) bool {
+	if r == nil || o == nil {
+		return r == o
+	}
+	if len(r.Chains) != len(o.Chains) || len(r.Sets) != len(o.Sets) || r.Family != o.Family {
+		return false
+	}
+	for _, s := range r.Sets {
+		other := o.set(s.Name)
+		if other == nil || other.decl != s.decl || !bytes.Equal(s.records.sorted().buf, other.records.sorted().buf) {
+			return false
+		}
+	}
+	chains := o.chains()
+	for _, c := range r.Chains {
+		other := chains[c.Name]
+		if other == nil || !equalBase(c.Base, other.Base) || !equalRules(c.Rules, other.Rules) {
+			return false
+		}
+	}
+	return true
+}
+
+// slotsOf sorts the elements of the backends map into the slots of each
+// frontend. Slots behind a gap cannot be reached and are left out.
+func slotsOf(f Family, recs *records) map[frontendKey][]slot {
+	const numberLen = 4
+	numbered := map[frontendKey]map[uint32]slot{}
+	for i := range recs.count() {
+		key, data := recs.key(i), recs.data(i)
+		number := binary.NativeEndian.Uint32(key[len(key)-numberLen:])
+		k := dialledKey(f, key)
+		if numbered[k] == nil {
+			numbered[k] = map[uint32]slot{}
+		}
+		s := slot{port: binary.BigEndian.Uint16(data[f.addrLen():])}
+		copy(s.ip[:], data[:f.addrLen()])
+		numbered[k][number] = s
+	}
+	slots := make(map[frontendKey][]slot, len(numbered))
+	for k, byNumber := range numbered {
+		for n := uint32(0); ; n++ {
+			s, ok := byNumber[n]
+			if !ok {
+				break
+			}
+			slots[k] = append(slots[k], s)
+		}
+	}
+	return slots
+}
+
+// Cleanup deletes nearside's tables and returns the families that had one.
+func (c *Conn) Cleanup(ctx context.Context) (removed []Family, err error) {
+	for _, f := range Families {
+		c.mu.Lock()
+		exists, err := c.tableExists(f)
+		c.mu.Unlock()
+		if err != nil {
+			return removed, err
+		}
+		if !exists {
+			continue
+		}
+		tx := &Transaction{Family: f}
+		tx.deleteTable()
+		if err := c.Apply(ctx, tx); err != nil {
+			return removed, err
+		}
+		removed = append(removed, f)
+	}
+	return removed, nil
+}

@@ -1,0 +1,105 @@
+package nft
+
+import "slices"
+
+// Ruleset is the content of one table as nftables objects: what a Table wants,
+// or what was read from the kernel. It is a snapshot and does not change.
+type Ruleset struct {
+	// Family is the table's family; its name is TableName.
+	Family Family
+	// Sets and Chains are the table's objects in the order nft prints them.
+	Sets   []*Set
+	Chains []*Chain
+	// generation is the kernel's generation of all rulesets when this one was
+	// read; 0 when it was not read from the kernel.
+	generation uint32
+}
+
+// Elements returns the number of elements in all sets and maps.
+func (r *Ruleset) Elements() (n int) {
+	for _, s := range r.Sets {
+		n += s.Len()
+	}
+	return n
+}
+
+func (r *Ruleset) set(name string) *Set {
+	for _, s := range r.Sets {
+		if s.Name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+func (r *Ruleset) chains() map[string]*Chain {
+	byName := make(map[string]*Chain, len(r.Chains))
+	for _, c := range r.Chains {
+		byName[c.Name] = c
+	}
+	return byName
+}
+
+// Ruleset returns the whole content of the table. It costs as much as the
+// table is large: partial rounds use Changes.
+func (t *Table) Ruleset() *Ruleset {
+	r := &Ruleset{Family: t.cfg.Family, Chains: slices.Clone(t.layout.chains)}
+	var recs [setCount]records
+	for i, s := range t.layout.sets {
+		recs[i] = newRecords(&s.decl)
+	}
+	f := t.cfg.Family
+	for key, fe := range t.frontends {
+		putFrontend(f, recs[frontendsSet].extend(), key, fe.program)
+		for n, s := range fe.slots {
+			putBackend(f, recs[backendsSet].extend(), key, uint32(n), s)
+		}
+	}
+	for ip := range t.clusterIPs {
+		copy(recs[clusterIPsSet].extend(), ip[:f.addrLen()])
+	}
+	for ip := range t.hairpins {
+		putHairpin(f, recs[hairpinSet].extend(), ip)
+	}
+	for i, s := range t.layout.sets {
+		r.Sets = append(r.Sets, &Set{Name: s.Name, decl: s.decl, records: recs[i].sorted()})
+	}
+	programs := make([]program, 0, len(t.programs))
+	for p := range t.programs {
+		programs = append(programs, p)
+	}
+	slices.SortFunc(programs, comparePrograms)
+	for _, p := range programs {
+		r.Chains = append(r.Chains, p.chain(f))
+	}
+	return r
+}
+
+// putDialled writes a frontend's key and returns its length.
+func putDialled(f Family, rec []byte, key frontendKey) int {
+	n := f.addrLen()
+	copy(rec, key.ip[:n])
+	rec[n] = byte(key.proto)
+	rec[n+4], rec[n+5] = byte(key.port>>8), byte(key.port)
+	return n + 8
+}
+
+// putFrontend writes an element of the frontends map.
+func putFrontend(f Family, rec []byte, key frontendKey, p program) {
+	n := putDialled(f, rec, key)
+	p.putVerdict(rec[n:])
+}
+
+// putBackend writes an element of the backends map.
+func putBackend(f Family, rec []byte, key frontendKey, number uint32, s slot) {
+	n := putDialled(f, rec, key)
+	n += copy(rec[n:], nativeUint32(number))
+	n += copy(rec[n:], s.ip[:f.addrLen()])
+	rec[n], rec[n+1] = byte(s.port>>8), byte(s.port)
+}
+
+// putHairpin writes an element of the hairpin set.
+func putHairpin(f Family, rec []byte, ip [16]byte) {
+	n := copy(rec, ip[:f.addrLen()])
+	copy(rec[n:], ip[:f.addrLen()])
+}

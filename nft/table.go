@@ -1,0 +1,259 @@
+package nft
+
+import (
+	"slices"
+)
+
+// Table is the desired content of one family's table. It takes services one at
+// a time and knows what differs from what the kernel was last given, so that a
+// change costs what changed however many services there are.
+//
+// A Table does no I/O. It is for one goroutine at a time.
+type Table struct {
+	cfg    Config
+	layout layout
+
+	services  map[string]*service
+	frontends map[frontendKey]frontend
+	// contested lists the services that claim one address, best first, where
+	// there is more than one.
+	contested map[frontendKey][]*service
+
+	// How often an element or chain is needed.
+	clusterIPs map[[16]byte]int32
+	hairpins   map[[16]byte]int32
+	programs   map[program]int32
+
+	// adopted holds slots found in the kernel for frontends not yet set.
+	adopted map[frontendKey][]slot
+
+	journal journal
+}
+
+// service is a Service as the table keeps it.
+type service struct {
+	name   string
+	rank   int64
+	claims []claim
+}
+
+// claim is a frontend that a service wants.
+type claim struct {
+	key   frontendKey
+	port  string
+	slots []slot
+	empty Verdict
+}
+
+// frontend is the frontend that the table has for a key.
+type frontend struct {
+	owner   *service
+	program program
+	slots   []slot
+}
+
+// NewTable returns a table without services. It panics if cfg is not valid.
+func NewTable(cfg Config) *Table {
+	if err := cfg.Validate(); err != nil {
+		panic("nft: " + err.Error())
+	}
+	return &Table{
+		cfg:        cfg,
+		layout:     newLayout(cfg),
+		services:   map[string]*service{},
+		frontends:  map[frontendKey]frontend{},
+		contested:  map[frontendKey][]*service{},
+		clusterIPs: map[[16]byte]int32{},
+		hairpins:   map[[16]byte]int32{},
+		programs:   map[program]int32{},
+		journal:    newJournal(),
+	}
+}
+
+// Compile returns the table that has the given services, and what in them had
+// to be left out.
+func Compile(cfg Config, services []Service) (*Table, []Problem) {
+	t := NewTable(cfg)
+	var problems []Problem
+	for _, s := range services {
+		problems = append(problems, t.Set(s)...)
+	}
+	return t, problems
+}
+
+// Family returns the table's family.
+func (t *Table) Family() Family { return t.cfg.Family }
+
+// Frontends returns the number of frontends.
+func (t *Table) Frontends() int { return len(t.frontends) }
+
+// Set adds a service, or replaces the one of the same name. What cannot be
+// used is left out and returned as problems; the rest takes effect. A frontend
+// that a better ranked service owns is left out until that service gives it
+// up. The problem of a service that loses a frontend to this one is returned
+// too.
+func (t *Table) Set(s Service) []Problem {
+	claims, problems := t.check(s)
+	old := t.services[s.Name]
+	next := &service{name: s.Name, rank: s.Rank, claims: claims}
+	if len(claims) == 0 {
+		delete(t.services, s.Name)
+	} else {
+		t.services[s.Name] = next
+	}
+	if old != nil {
+		for _, c := range old.claims {
+			if next.claim(c.key) == nil {
+				t.withdraw(old, c.key)
+			}
+		}
+	}
+	for i := range claims {
+		problems = append(problems, t.assert(old, next, claims[i].key)...)
+	}
+	return problems
+}
+
+// Delete removes a service. Where another one claims a frontend of it, that
+// one takes over.
+func (t *Table) Delete(name string) {
+	if s := t.services[name]; s != nil {
+		delete(t.services, name)
+		for _, c := range s.claims {
+			t.withdraw(s, c.key)
+		}
+	}
+}
+
+// claim returns the service's claim on a key, or nil.
+func (s *service) claim(key frontendKey) *claim {
+	for i := range s.claims {
+		if s.claims[i].key == key {
+			return &s.claims[i]
+		}
+	}
+	return nil
+}
+
+// before orders services that claim one address.
+func (s *service) before(o *service) bool {
+	if s.rank != o.rank {
+		return s.rank < o.rank
+	}
+	return s.name < o.name
+}
+
+// assert makes s a claimant of the key in place of old, and puts the best
+// claimant's frontend into the table.
+func (t *Table) assert(old, s *service, key frontendKey) []Problem {
+	current, taken := t.frontends[key]
+	rivals := t.contested[key]
+	if len(rivals) == 0 && (!taken || current.owner == old) {
+		t.install(key, s)
+		return nil
+	}
+	if len(rivals) == 0 {
+		rivals = []*service{current.owner}
+	}
+	rivals = slices.DeleteFunc(slices.Clone(rivals), func(r *service) bool { return r == old })
+	rivals = append(rivals, s)
+	slices.SortFunc(rivals, func(a, b *service) int {
+		if a.before(b) {
+			return -1
+		}
+		return 1
+	})
+	t.contested[key] = rivals
+	if rivals[0] != current.owner || rivals[0] == s {
+		t.install(key, rivals[0])
+	}
+	return t.contestProblems(key, s)
+}
+
+// withdraw ends a service's claim on a key.
+func (t *Table) withdraw(s *service, key frontendKey) {
+	rivals := t.contested[key]
+	if len(rivals) == 0 {
+		t.remove(key)
+		return
+	}
+	rivals = slices.DeleteFunc(slices.Clone(rivals), func(r *service) bool { return r == s })
+	t.contested[key] = rivals
+	if len(rivals) == 1 {
+		delete(t.contested, key)
+	}
+	if t.frontends[key].owner == s {
+		t.install(key, rivals[0])
+	}
+}
+
+// install gives a key the frontend that its owner wants.
+func (t *Table) install(key frontendKey, owner *service) {
+	c := owner.claim(key)
+	old, was := t.frontends[key]
+	present := old.slots
+	if !was {
+		present = t.adopted[key]
+		delete(t.adopted, key)
+	}
+	next := frontend{owner: owner, slots: settle(present, c.slots), program: programFor(len(c.slots), c.empty)}
+	t.journal.frontend(key, old, was)
+	t.frontends[key] = next
+	t.need(next)
+	if was {
+		t.release(old)
+	} else {
+		count(t.clusterIPs, t.journal.clusterIPs, key.ip, 1)
+	}
+}
+
+// remove takes a frontend out of the table.
+func (t *Table) remove(key frontendKey) {
+	old := t.frontends[key]
+	t.journal.frontend(key, old, true)
+	delete(t.frontends, key)
+	t.release(old)
+	count(t.clusterIPs, t.journal.clusterIPs, key.ip, -1)
+}
+
+// need and release count what a frontend shares with others.
+func (t *Table) need(f frontend) { t.share(f, 1) }
+
+func (t *Table) release(f frontend) { t.share(f, -1) }
+
+func (t *Table) share(f frontend, by int32) {
+	if f.program.ownChain() {
+		count(t.programs, t.journal.programs, f.program, by)
+	}
+	for _, s := range f.slots {
+		if s.local {
+			count(t.hairpins, t.journal.hairpins, s.ip, by)
+		}
+	}
+}
+
+// count adds to a count and drops it at zero. The first time since the last
+// commit it notes whether the key was there.
+func count[K comparable](counts map[K]int32, was map[K]bool, key K, by int32) {
+	n := counts[key]
+	if _, noted := was[key]; !noted {
+		was[key] = n > 0
+	}
+	if n += by; n == 0 {
+		delete(counts, key)
+	} else {
+		counts[key] = n
+	}
+}
+
+// Adopt takes over the slots of a table read from the kernel, so that services
+// set from now on keep theirs and a restart moves no endpoint. Call it before
+// the first Set.
+func (t *Table) Adopt(kernel *Ruleset) {
+	if kernel == nil || kernel.Family != t.cfg.Family {
+		return
+	}
+	if s := kernel.set(setBackends); s != nil && s.decl.key == t.layout.sets[backendsSet].decl.key {
+		t.adopted = slotsOf(t.cfg.Family, &s.records)
+	}
+}

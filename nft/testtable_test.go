@@ -1,0 +1,121 @@
+package nft
+
+import (
+	"flag"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares text with a file under testdata at the root of the
+// repository, or writes the file.
+func golden(t *testing.T, name, text string) {
+	t.Helper()
+	path := goldenPath(name)
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err, "write it with: go test ./nft -update")
+	require.Equal(t, string(want), text)
+}
+
+func goldenPath(name string) string { return filepath.Join("..", "testdata", "rulesets", name) }
+
+// frontend makes a frontend; backends that begin with "@" are local.
+func fe(addr string, proto Protocol, backends ...string) Frontend {
+	f := Frontend{Addr: netip.MustParseAddrPort(addr), Protocol: proto}
+	for _, b := range backends {
+		be := Backend{Weight: 1}
+		if b[0] == '@' {
+			be.Local, b = true, b[1:]
+		}
+		if weight, addr, ok := strings.Cut(b, "x"); ok {
+			be.Weight, _ = strconv.Atoi(weight)
+			b = addr
+		}
+		be.Addr = netip.MustParseAddrPort(b)
+		f.Backends = append(f.Backends, be)
+	}
+	return f
+}
+
+func dropping(f Frontend) Frontend {
+	f.Empty = Drop
+	return f
+}
+
+func svc(name string, frontends ...Frontend) Service {
+	return Service{Name: name, Frontends: frontends}
+}
+
+// scenario is a state that golden files, the kernel and nft all have to agree
+// on.
+type scenario struct {
+	name     string
+	cfg      Config
+	services []Service
+}
+
+var scenarios = []scenario{
+	{name: "empty", cfg: Config{}},
+	{name: "empty-ip6", cfg: Config{Family: IPv6}},
+	{
+		name: "one-service",
+		cfg:  Config{ClusterCIDR: netip.MustParsePrefix("10.1.0.0/16")},
+		services: []Service{
+			svc("demo/web", fe("10.96.0.10:80", TCP, "@10.1.1.5:8080", "10.1.2.5:8080", "10.1.3.5:8080")),
+		},
+	},
+	{
+		name: "no-endpoints",
+		cfg:  Config{ClusterCIDR: netip.MustParsePrefix("10.1.0.0/16")},
+		services: []Service{
+			svc("demo/gone", fe("10.96.0.11:80", TCP)),
+			svc("demo/elsewhere", dropping(fe("10.96.0.12:80", TCP))),
+		},
+	},
+	{
+		name: "protocols-and-weights",
+		cfg:  Config{ClusterCIDR: netip.MustParsePrefix("10.1.0.0/17"), MasqueradeAll: true},
+		services: []Service{
+			svc("demo/dns", fe("10.96.0.10:53", UDP, "10.1.1.5:5353", "10.1.2.5:5353"), fe("10.96.0.10:53", TCP, "10.1.1.5:5353", "10.1.2.5:5353")),
+			svc("demo/signal", fe("10.96.1.10:443", SCTP, "3x10.1.1.6:9443", "@1x10.1.2.6:9443")),
+			svc("demo/many", fe("10.96.2.1:65535", TCP, "300x10.1.1.7:1")),
+		},
+	},
+	{
+		name: "ip6",
+		cfg:  Config{Family: IPv6, ClusterCIDR: netip.MustParsePrefix("fd00:10:1::/48")},
+		services: []Service{
+			svc("demo/web", fe("[fd00:10:96::10]:80", TCP, "@[fd00:10:1:1::5]:8080", "[fd00:10:1:2::5]:8080")),
+			svc("demo/dns", fe("[fd00:10:96::10]:53", UDP, "[fd00:10:1:1::5]:5353"), fe("[fd00:10:96::b]:53", SCTP, "[fd00:10:1:1::5]:5353")),
+			svc("demo/gone", fe("[fd00:10:96::11]:80", TCP), dropping(fe("[fd00:10:96::11]:81", UDP))),
+		},
+	},
+	{
+		name:     "single-pod-range",
+		cfg:      Config{ClusterCIDR: netip.MustParsePrefix("10.1.2.3/32")},
+		services: []Service{svc("demo/web", fe("10.96.0.10:80", TCP, "@10.1.1.5:8080"))},
+	},
+	{
+		name:     "everything-is-a-pod",
+		cfg:      Config{ClusterCIDR: netip.MustParsePrefix("0.0.0.0/0")},
+		services: []Service{svc("demo/web", fe("10.96.0.10:80", TCP, "10.1.1.5:8080"))},
+	},
+}
+
+func compiled(t testing.TB, s scenario) *Table {
+	t.Helper()
+	table, problems := Compile(s.cfg, s.services)
+	require.Empty(t, problems)
+	return table
+}
