@@ -1,0 +1,107 @@
+package agent
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/nearside/nearside/selector"
+)
+
+// WriteText writes the explanation for people: what decides, and for each port
+// a table of its endpoints.
+func (x *Explanation) WriteText(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "service  %s/%s\n", x.Namespace, x.Service)
+	fmt.Fprintf(&b, "node     %s%s%s\n", x.Node, labelled(", zone ", x.Zone), x.nodesText())
+	fmt.Fprintf(&b, "policy   %s (%s)\n", x.Policy, x.policyText())
+	for i := range x.Ports {
+		b.WriteByte('\n')
+		x.Ports[i].writeText(&b)
+	}
+	if len(x.Ports) == 0 {
+		b.WriteString("\nno service port has a ClusterIP\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (x *Explanation) nodesText() string {
+	switch x.Nodes {
+	case 0:
+		return ""
+	case 1:
+		return ", 1 node in the cluster"
+	}
+	return fmt.Sprintf(", %d nodes in the cluster", x.Nodes)
+}
+
+func (x *Explanation) policyText() string {
+	switch {
+	case x.UnknownPolicy != "":
+		return fmt.Sprintf("default; the annotation names unknown policy %q", x.UnknownPolicy)
+	case x.PolicySource == "annotation":
+		return "annotation " + policyAnnotation
+	}
+	return "default"
+}
+
+func (p *PortExplanation) writeText(b *strings.Builder) {
+	fmt.Fprintf(b, "%s%s %s, %s, internalTrafficPolicy %s\n",
+		labelled("port ", p.Port, ": "), p.ClusterIP, p.Protocol, p.Family, p.TrafficPolicy)
+	fmt.Fprintf(b, "  scope %s, fallback %s, %s: %s\n", p.Scope, yesNo(p.Fallback), p.Code, p.Reason)
+	if p.Empty != "" {
+		fmt.Fprintf(b, "  no endpoint chosen: connections are answered with %s\n", verdictText(p.Empty))
+	}
+	if len(p.Endpoints) == 0 {
+		b.WriteString("  no endpoints\n")
+		return
+	}
+	writeEndpoints(b, p.Endpoints)
+}
+
+func writeEndpoints(b *strings.Builder, endpoints []selector.Explanation) {
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "  ENDPOINT\tNODE\tZONE\tSTATE\tCHOSEN\tWEIGHT\tREASON")
+	for _, e := range endpoints {
+		weight := "-"
+		if e.Chosen {
+			weight = strconv.Itoa(e.Weight)
+		}
+		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+			e.Addr, orDash(e.Node), orDash(e.Zone), e.State, yesNo(e.Chosen), weight, e.Why)
+	}
+	_ = t.Flush()
+}
+
+func verdictText(empty string) string {
+	if empty == selector.Drop.String() {
+		return "silence (drop)"
+	}
+	return "a refusal (reject)"
+}
+
+// labelled returns label, value and the words after it, or nothing when there
+// is no value.
+func labelled(label, value string, after ...string) string {
+	if value == "" {
+		return ""
+	}
+	return label + value + strings.Join(after, "")
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
