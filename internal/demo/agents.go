@@ -1,0 +1,71 @@
+package demo
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/nearside/nearside/internal/netlab"
+)
+
+// minSyncPeriod of the agents. The last scene makes several changes within a
+// second, which the default would put together.
+const minSyncPeriod = 100 * time.Millisecond
+
+// nodeAgent is "nearside run" on one node.
+type nodeAgent struct {
+	node    string
+	process *netlab.Process
+	log     string // path of what it printed
+}
+
+// startAgent starts the agent of a node. Its health and metrics servers are
+// off: nobody asks them here.
+func startAgent(program, base, folder, node string, host *netlab.Host) (*nodeAgent, error) {
+	a := &nodeAgent{node: node, log: filepath.Join(base, node+".log")}
+	log, err := os.Create(a.log)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()                   //nolint:errcheck // the agent has its own copy
+	cmd := exec.Command(program, "run", //nolint:noctx // stopped in order, and killed with this process
+		"--manifests", folder, "--node-name", node, "--cluster-cidr", netlab.PodNetwork.String(),
+		"--min-sync-period", minSyncPeriod.String(), "--healthz-bind-address=", "--metrics-bind-address=")
+	cmd.Stdout, cmd.Stderr = log, log
+	a.process, err = host.Start(cmd)
+	if err != nil {
+		return nil, fmt.Errorf("start agent of %s: %w", node, err)
+	}
+	return a, nil
+}
+
+// gone returns an error if the agent has ended, with its last words.
+func (a *nodeAgent) gone() error {
+	select {
+	case <-a.process.Done():
+	default:
+		return nil
+	}
+	said, err := os.ReadFile(a.log)
+	lines := strings.Split(strings.TrimSpace(string(said)), "\n")
+	return errors.Join(fmt.Errorf("agent of %s ended by itself (%v): %s", a.node, a.process.Err(), lines[len(lines)-1]), err)
+}
+
+// stop ends the agent.
+func (a *nodeAgent) stop() error {
+	if err := a.gone(); err != nil {
+		return err
+	}
+	const patience = 5 * time.Second
+	if err := a.process.Stop(patience); err != nil {
+		return fmt.Errorf("stop agent of %s: %w", a.node, err)
+	}
+	if err := a.process.Err(); err != nil {
+		return fmt.Errorf("stop agent of %s: %w", a.node, err)
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+package demo
+
+import (
+	"io"
+	"os"
+	"time"
+)
+
+// Defaults of Options.
+const (
+	DefaultConnections = 1000
+	DefaultZoneDelay   = 500 * time.Microsecond
+)
+
+// Options configures Run. The zero value is the demo as people see it, without
+// its output.
+type Options struct {
+	// Agent is the program that is run as the agent of each node, with the
+	// arguments of "nearside run". Empty means this very program.
+	Agent string
+	// Connections is how many connections each client makes to each service
+	// under each policy. Fewer say less about shares. Zero means
+	// DefaultConnections.
+	Connections int
+	// ZoneDelay is the time a packet takes between two zones, each way. Zero
+	// means DefaultZoneDelay, negative no delay.
+	ZoneDelay time.Duration
+	// Out gets the tables and the verdict, Progress what is being done. Nil
+	// means nowhere. If Progress is a terminal it gets one line that changes,
+	// otherwise a line for each step.
+	Out, Progress io.Writer
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Agent == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return o, err
+		}
+		o.Agent = self
+	}
+	if o.Connections <= 0 {
+		o.Connections = DefaultConnections
+	}
+	switch {
+	case o.ZoneDelay == 0:
+		o.ZoneDelay = DefaultZoneDelay
+	case o.ZoneDelay < 0:
+		o.ZoneDelay = 0
+	}
+	if o.Out == nil {
+		o.Out = io.Discard
+	}
+	if o.Progress == nil {
+		o.Progress = io.Discard
+	}
+	return o, nil
+}

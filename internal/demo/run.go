@@ -1,0 +1,132 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/nearside/nearside/internal/netlab"
+)
+
+// ErrOff is returned by Run when the demo went to its end and something was not
+// as it should be. The results say what.
+var ErrOff = errors.New("the demo found something that is not as it should be; its verdict says what")
+
+// demo is one run.
+type demo struct {
+	opts        Options
+	console     *console
+	stage       *stage
+	connections int // made so far
+}
+
+// Run runs the demo. It needs root and the program ip; the error says so when
+// they are missing. It returns ErrOff when connections failed or went where
+// they should not.
+//
+// Run removes all it has made before it returns: at the end, after an error,
+// when ctx ends, and on SIGINT, SIGTERM, SIGHUP and SIGPIPE, which it handles
+// itself because a namespace outlives its process. It may be called once at a
+// time in a process.
+func Run(ctx context.Context, opts Options) error {
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return err
+	}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	defer cancelOnSignal(end)()
+	d := &demo{opts: opts, console: newConsole(opts, end)}
+	defer d.console.end()
+
+	lab, err := netlab.New(ctx, netlab.Options{Name: labName})
+	if err != nil {
+		return err
+	}
+	return d.runIn(ctx, lab)
+}
+
+// runIn runs the demo in a lab and removes everything in reverse order, also
+// when it panics.
+func (d *demo) runIn(ctx context.Context, lab *netlab.Lab) (err error) {
+	var undo []func() error
+	defer func() {
+		for i := len(undo) - 1; i >= 0; i-- {
+			err = errors.Join(err, undo[i]())
+		}
+	}()
+	undo = append(undo, lab.Close)
+	folder, err := newFolder()
+	if err != nil {
+		return err
+	}
+	undo = append(undo, func() error { return os.RemoveAll(folder) })
+	sc := theScenario()
+	d.stage = &stage{sc: sc, policy: policies()[0], conditions: sc.start()}
+	undo = append(undo, d.stage.close)
+	return d.play(ctx, lab, folder)
+}
+
+// play goes through the scenes and gives the verdict.
+func (d *demo) play(ctx context.Context, lab *netlab.Lab, folder string) error {
+	began := time.Now()
+	d.console.begin("building the cluster")
+	if err := d.stage.build(ctx, lab, d.opts.ZoneDelay); err != nil {
+		return err
+	}
+	d.console.begin("starting the agents")
+	if err := d.stage.startAgents(ctx, d.opts.Agent, folder); err != nil {
+		return err
+	}
+	d.introduce()
+	var problems []string
+	for _, p := range policies() {
+		found, err := d.showPolicy(ctx, p)
+		if err != nil {
+			return err
+		}
+		problems = append(problems, found...)
+	}
+	found, err := d.showLeave(ctx)
+	if err != nil {
+		return err
+	}
+	return d.verdict(append(problems, found...), time.Since(began))
+}
+
+// verdict prints the last lines.
+func (d *demo) verdict(problems []string, took time.Duration) error {
+	if len(problems) == 0 {
+		d.console.printf("\nPASS: %s connections in %.0f s, none failed, and each went where its policy says.\n",
+			thousands(d.connections), took.Seconds())
+		return nil
+	}
+	d.console.printf("\nFAIL: of %s connections in %.0f s, not all went as they should:\n  - %s\n",
+		thousands(d.connections), took.Seconds(), strings.Join(problems, "\n  - "))
+	return ErrOff
+}
+
+// cancelOnSignal ends the context when the process is asked to end, also by a
+// closed terminal or a reader of the results that has gone. It returns how to
+// go back to what signals did before.
+func cancelOnSignal(end context.CancelCauseFunc) (reset func()) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+	done := make(chan struct{})
+	go func() {
+		select {
+		case s := <-signals:
+			end(fmt.Errorf("the demo was interrupted (%s); all that it had made is removed", s))
+		case <-done:
+		}
+	}()
+	return func() {
+		signal.Stop(signals)
+		close(done)
+	}
+}
