@@ -18,16 +18,16 @@ type answer struct {
 	offset  int // of the attribute at fault within the message; 0: not told
 }
 
-// readAnswers reads all that the kernel has answered, without waiting.
-func readAnswers(fd int) (answers []answer, err error) {
-	buf := make([]byte, 64<<10)
+// readAnswers reads all that the kernel has answered, without waiting. If the
+// answers were more than the socket holds, the first of them are there.
+func readAnswers(fd int, buf []byte) (answers []answer, err error) {
 	for {
 		n, _, err := unix.Recvfrom(fd, buf, unix.MSG_DONTWAIT)
 		switch {
 		case errors.Is(err, unix.EAGAIN):
 			return answers, nil
-		case errors.Is(err, unix.EINTR):
-			continue
+		case errors.Is(err, unix.EINTR), errors.Is(err, unix.ENOBUFS):
+			continue // ENOBUFS is told once, then reading goes on
 		case err != nil:
 			return answers, err
 		}
@@ -144,11 +144,12 @@ func describe(msg []byte, offset int) *Error {
 		family = IPv6
 	}
 	table := family.String() + " " + TableName
-	// The second attribute of every message but a table's is a name.
-	name := strings.TrimRight(string(findAttr(msg[header:], unix.NFTA_SET_NAME)), "\x00")
+	name := stringAttr(msg[header:], unix.NFTA_SET_NAME) // and NFTA_RULE_CHAIN, NFTA_SET_ELEM_LIST_SET
 	e := &Error{Op: op, Object: table}
 	switch typ & 0xff {
 	case unix.NFT_MSG_NEWTABLE, unix.NFT_MSG_DELTABLE:
+	case unix.NFT_MSG_NEWCHAIN, unix.NFT_MSG_DELCHAIN:
+		e.Object = table + " " + stringAttr(msg[header:], unix.NFTA_CHAIN_NAME)
 	case unix.NFT_MSG_NEWSETELEM, unix.NFT_MSG_DELSETELEM:
 		e.Object = table + " " + name
 		describeElement(e, family, name, msg, offset)

@@ -25,6 +25,7 @@ type Conn struct {
 	raw   syscall.RawConn // of batch
 
 	buf    []byte // the latest batch; kept between transactions
+	in     []byte // for answers
 	seq    uint32
 	sndbuf int
 }
@@ -47,7 +48,7 @@ func Dial() (*Conn, error) {
 	if err != nil {
 		return nil, errors.Join(dialError(err), lists.Close(), batch.Close())
 	}
-	return &Conn{lists: lists, batch: batch, raw: raw, seq: 1}, nil
+	return &Conn{lists: lists, batch: batch, raw: raw, seq: 1, in: make([]byte, 64<<10)}, nil
 }
 
 // dialSocket opens a socket. Kernels before 4.12 know neither option and answer
@@ -118,7 +119,7 @@ func (c *Conn) send(batch []byte) error {
 	}
 	var readErr error
 	err = c.raw.Read(func(fd uintptr) bool {
-		answers, readErr = readAnswers(int(fd))
+		answers, readErr = readAnswers(int(fd), c.in)
 		return true
 	})
 	if err = errors.Join(err, readErr); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -100,4 +101,21 @@ func TestCleanupRemovesOurTablesOnly(t *testing.T) {
 	removed, err = k.conn.Cleanup(context.Background())
 	require.NoError(t, err)
 	require.Empty(t, removed)
+}
+
+// requireSameListing compares listings but for the order of chains and sets,
+// which nft lists in the order they were made.
+func requireSameListing(t *testing.T, want, got string) {
+	t.Helper()
+	require.Equal(t, blocks(want), blocks(got))
+}
+
+func blocks(listing string) []string {
+	list := strings.Split(strings.TrimSuffix(listing, "}\n"), "\n\n")
+	for i := range list {
+		list[i] = strings.TrimSpace(list[i])
+	}
+	list[0] = strings.TrimSpace(strings.TrimPrefix(list[0], "table ip nearside {"))
+	slices.Sort(list)
+	return list
 }

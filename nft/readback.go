@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
@@ -136,21 +137,23 @@ const hookForeign Hook = 0xffff
 func (c *Conn) readSets(r *Ruleset) error {
 	f := r.Family
 	known := layoutSets(f)
+	var counts []int
 	var filter nlBuffer
 	filter.attrString(unix.NFTA_SET_TABLE, TableName)
 	err := c.request(unix.NFT_MSG_GETSET, unix.NFT_MSG_NEWSET, f.proto(), netlink.Dump, filter.buf, func(b []byte) {
 		if stringAttr(b, unix.NFTA_SET_TABLE) == TableName && uint32Attr(b, unix.NFTA_SET_FLAGS)&unix.NFT_SET_ANONYMOUS == 0 {
 			r.Sets = append(r.Sets, parseSet(b, known[:]))
+			counts = append(counts, parseCount(b))
 		}
 	})
 	if err != nil {
 		return wrapRead("list sets of table", f.String()+" "+TableName, err)
 	}
-	for _, s := range r.Sets {
+	for i, s := range r.Sets {
 		if s.decl.key == "" {
 			continue
 		}
-		if err := c.readElements(f, s); err != nil {
+		if err := c.readElements(f, s, counts[i]); err != nil {
 			return wrapRead("list elements of", f.String()+" "+TableName+" "+s.Name, err)
 		}
 	}
@@ -177,7 +180,29 @@ func parseSet(b []byte, known []*Set) *Set {
 	return s
 }
 
-func (c *Conn) readElements(f Family, s *Set) error {
+// readElements reads a set's elements until it is certain to have them all.
+// While the kernel moves a set to a larger hash table, which it does in the
+// background after a commit, a list may lack elements or have some twice. A
+// list is believed if it has as many as the kernel counts. Where the kernel
+// does not tell (before Linux 6.16), or a count stays off, two lists in a row
+// have to be equal.
+func (c *Conn) readElements(f Family, s *Set, counted int) error {
+	previous := newRecords(&s.decl)
+	for try := range dumpTries {
+		if err := c.dumpElements(f, s); err != nil {
+			return err
+		}
+		settled := try > 0 && bytes.Equal(s.records.buf, previous.buf)
+		if s.Len() == counted || settled && (counted == countUnknown || try >= dumpTries/2) {
+			return nil
+		}
+		previous, s.records = s.records, newRecords(&s.decl)
+		time.Sleep(time.Millisecond << try)
+	}
+	return errInterrupted
+}
+
+func (c *Conn) dumpElements(f Family, s *Set) error {
 	var filter nlBuffer
 	filter.attrString(unix.NFTA_SET_ELEM_LIST_TABLE, TableName)
 	filter.attrString(unix.NFTA_SET_ELEM_LIST_SET, s.Name)
@@ -187,11 +212,22 @@ func (c *Conn) readElements(f Family, s *Set) error {
 			return true
 		})
 	})
-	if err != nil {
-		return err
+	recs := s.records.sorted()
+	s.records = recs.unique()
+	return err
+}
+
+// setCountAttr is NFTA_SET_COUNT of linux/netfilter/nf_tables.h.
+const setCountAttr = 20
+
+// countUnknown stands for the count of a kernel that does not tell it.
+const countUnknown = -1
+
+func parseCount(b []byte) int {
+	if v := findAttr(b, setCountAttr); len(v) == 4 {
+		return int(binary.BigEndian.Uint32(v))
 	}
-	s.records = s.records.sorted()
-	return nil
+	return countUnknown
 }
 
 func parseElement(s *Set, elem []byte) {
@@ -273,80 +309,4 @@ func uint32Attr(b []byte, typ uint16) uint32 {
 		return binary.BigEndian.Uint32(v)
 	}
 	return 0
-}
-
-// Equal reports whether two rulesets are the same to the kernel: the same
-// objects and elements, whatever their order.
-func (r *Ruleset) Equal(o *Ruleset) bool {
-	if r == nil || o == nil {
-		return r == o
-	}
-	if len(r.Chains) != len(o.Chains) || len(r.Sets) != len(o.Sets) || r.Family != o.Family {
-		return false
-	}
-	for _, s := range r.Sets {
-		other := o.set(s.Name)
-		if other == nil || other.decl != s.decl || !bytes.Equal(s.records.sorted().buf, other.records.sorted().buf) {
-			return false
-		}
-	}
-	chains := o.chains()
-	for _, c := range r.Chains {
-		other := chains[c.Name]
-		if other == nil || !equalBase(c.Base, other.Base) || !equalRules(c.Rules, other.Rules) {
-			return false
-		}
-	}
-	return true
-}
-
-// slotsOf sorts the elements of the backends map into the slots of each
-// frontend. Slots behind a gap cannot be reached and are left out.
-func slotsOf(f Family, recs *records) map[frontendKey][]slot {
-	const numberLen = 4
-	numbered := map[frontendKey]map[uint32]slot{}
-	for i := range recs.count() {
-		key, data := recs.key(i), recs.data(i)
-		number := binary.NativeEndian.Uint32(key[len(key)-numberLen:])
-		k := dialledKey(f, key)
-		if numbered[k] == nil {
-			numbered[k] = map[uint32]slot{}
-		}
-		s := slot{port: binary.BigEndian.Uint16(data[f.addrLen():])}
-		copy(s.ip[:], data[:f.addrLen()])
-		numbered[k][number] = s
-	}
-	slots := make(map[frontendKey][]slot, len(numbered))
-	for k, byNumber := range numbered {
-		for n := uint32(0); ; n++ {
-			s, ok := byNumber[n]
-			if !ok {
-				break
-			}
-			slots[k] = append(slots[k], s)
-		}
-	}
-	return slots
-}
-
-// Cleanup deletes nearside's tables and returns the families that had one.
-func (c *Conn) Cleanup(ctx context.Context) (removed []Family, err error) {
-	for _, f := range Families {
-		c.mu.Lock()
-		exists, err := c.tableExists(f)
-		c.mu.Unlock()
-		if err != nil {
-			return removed, err
-		}
-		if !exists {
-			continue
-		}
-		tx := &Transaction{Family: f}
-		tx.deleteTable()
-		if err := c.Apply(ctx, tx); err != nil {
-			return removed, err
-		}
-		removed = append(removed, f)
-	}
-	return removed, nil
 }

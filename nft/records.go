@@ -70,6 +70,17 @@ func (r *records) sortedBy(compare func(a, b []byte) int) records {
 	return out
 }
 
+// unique returns sorted records with only one of each key.
+func (r *records) unique() records {
+	out := records{keyLen: r.keyLen, size: r.size, buf: r.buf[:0]}
+	for i := range r.count() {
+		if i == 0 || !bytes.Equal(r.key(i), out.key(out.count()-1)) {
+			out.append(r.at(i))
+		}
+	}
+	return out
+}
+
 // diffRecords splits two sorted lists into what has to be deleted from the
 // first and added to it to give the second. A changed element is both.
 func diffRecords(from, to records) (del, add records) {

@@ -1,6 +1,9 @@
 package nft
 
-import "slices"
+import (
+	"bytes"
+	"slices"
+)
 
 // Ruleset is the content of one table as nftables objects: what a Table wants,
 // or what was read from the kernel. It is a snapshot and does not change.
@@ -21,6 +24,31 @@ func (r *Ruleset) Elements() (n int) {
 		n += s.Len()
 	}
 	return n
+}
+
+// Equal reports whether two rulesets are the same to the kernel: the same
+// objects and elements, whatever their order.
+func (r *Ruleset) Equal(o *Ruleset) bool {
+	if r == nil || o == nil {
+		return r == o
+	}
+	if len(r.Chains) != len(o.Chains) || len(r.Sets) != len(o.Sets) || r.Family != o.Family {
+		return false
+	}
+	for _, s := range r.Sets {
+		other := o.set(s.Name)
+		if other == nil || other.decl != s.decl || !bytes.Equal(s.records.sorted().buf, other.records.sorted().buf) {
+			return false
+		}
+	}
+	chains := o.chains()
+	for _, c := range r.Chains {
+		other := chains[c.Name]
+		if other == nil || !equalBase(c.Base, other.Base) || !equalRules(c.Rules, other.Rules) {
+			return false
+		}
+	}
+	return true
 }
 
 func (r *Ruleset) set(name string) *Set {

@@ -24,7 +24,7 @@ type Table struct {
 	hairpins   map[[16]byte]int32
 	programs   map[program]int32
 
-	// adopted holds slots found in the kernel for frontends not yet set.
+	// adopted holds slots found in the kernel before the first commit.
 	adopted map[frontendKey][]slot
 
 	journal journal
@@ -191,13 +191,8 @@ func (t *Table) withdraw(s *service, key frontendKey) {
 func (t *Table) install(key frontendKey, owner *service) {
 	c := owner.claim(key)
 	old, was := t.frontends[key]
-	present := old.slots
-	if !was {
-		present = t.adopted[key]
-		delete(t.adopted, key)
-	}
-	next := frontend{owner: owner, slots: settle(present, c.slots), program: programFor(len(c.slots), c.empty)}
 	t.journal.frontend(key, old, was)
+	next := frontend{owner: owner, slots: settle(t.inKernel(key), c.slots), program: programFor(len(c.slots), c.empty)}
 	t.frontends[key] = next
 	t.need(next)
 	if was {
@@ -205,6 +200,16 @@ func (t *Table) install(key frontendKey, owner *service) {
 	} else {
 		count(t.clusterIPs, t.journal.clusterIPs, key.ip, 1)
 	}
+}
+
+// inKernel returns the slots that the kernel has for a frontend in the journal.
+// New slots are settled among those and not among what the table wanted in
+// between, so that the outcome does not depend on the steps that led to it.
+func (t *Table) inKernel(key frontendKey) []slot {
+	if former := t.journal.frontends[key]; former.was {
+		return former.slots
+	}
+	return t.adopted[key]
 }
 
 // remove takes a frontend out of the table.
@@ -243,17 +248,5 @@ func count[K comparable](counts map[K]int32, was map[K]bool, key K, by int32) {
 		delete(counts, key)
 	} else {
 		counts[key] = n
-	}
-}
-
-// Adopt takes over the slots of a table read from the kernel, so that services
-// set from now on keep theirs and a restart moves no endpoint. Call it before
-// the first Set.
-func (t *Table) Adopt(kernel *Ruleset) {
-	if kernel == nil || kernel.Family != t.cfg.Family {
-		return
-	}
-	if s := kernel.set(setBackends); s != nil && s.decl.key == t.layout.sets[backendsSet].decl.key {
-		t.adopted = slotsOf(t.cfg.Family, &s.records)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -119,3 +120,8 @@ func compiled(t testing.TB, s scenario) *Table {
 	require.Empty(t, problems)
 	return table
 }
+
+var processStart = time.Now()
+
+// nanotime is a monotonic clock for ratios within one run.
+func nanotime() int64 { return int64(time.Since(processStart)) }
