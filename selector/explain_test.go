@@ -158,10 +158,19 @@ func TestExplain(t *testing.T) {
 			},
 		},
 		{
-			name: "and under policy Local too", given: localOnly(mixed[0], ready("10.1.1.2", "node-a", forNodes("node-b"))), by: hostile{choose("10.1.1.1")},
+			name:  "and under policy Local too, where hints are none",
+			given: localOnly(mixed[0], ready("10.1.1.2", "node-a", forNodes("node-b"))), by: selector.Enforce(hostile{choose("10.1.1.1")}),
 			want: []line{
 				{"10.1.1.1", isReady, 1, "ready, on this node"},
 				{"10.1.1.2", isReady, 0, "left out by the selector"},
+			},
+		},
+		{
+			name:  "nor is a terminating endpoint left out for a ready one where none is",
+			given: localOnly(leaving[0], draining("10.1.1.2", "node-a")), by: selector.Enforce(hostile{choose("10.1.1.1")}),
+			want: []line{
+				{"10.1.1.1", terminating, 1, "terminating but still serving, and no endpoint on this node is ready"},
+				{"10.1.1.2", terminating, 0, "left out by the selector"},
 			},
 		},
 		{

@@ -177,6 +177,13 @@ func topologyRows() []row {
 				node("10.1.1.1", LocalReady), node("10.1.1.1", PlentyLocal)),
 		},
 		{
+			statement: "T2", name: "an empty hint does not name a node without a name",
+			given: with(request(ready("10.1.1.1", "node-a", forNodes("")), ready("10.1.3.1", "node-c", forNodes("node-c"))),
+				func(r *Request) { r.Node.Name = "" }),
+			want: each(wider(cluster("10.1.1.1 10.1.3.1", HintsElsewhere)), dropped,
+				wider(cluster("10.1.1.1 10.1.3.1", NoLocalReady)), wider(cluster("10.1.1.1 10.1.3.1", NoLocalReady))),
+		},
+		{
 			statement: "T3", name: "when no node hint names this node, those for its zone decide",
 			given: request(ready("10.1.2.1", "node-b", forNodes("node-b"), forZones("zone-1")),
 				ready("10.1.3.1", "node-c", forNodes("node-c"), forZones("zone-2"))),
@@ -196,6 +203,20 @@ func topologyRows() []row {
 				ready("10.1.3.1", "node-c", forZones("zone-2"))),
 			want: each(wider(cluster("10.1.1.1 10.1.2.1 10.1.3.1", HintsIncomplete)), node("10.1.1.1", LocalReady),
 				node("10.1.1.1", LocalReady), node("10.1.1.1", PlentyLocal)),
+		},
+		{
+			statement: "T4", name: "neither do node hints that name others and zone hints that one lacks count together",
+			given: request(ready("10.1.2.1", "node-b", forNodes("node-b"), forZones("zone-1")),
+				ready("10.1.3.1", "node-c", forNodes("node-c"))),
+			want: each(wider(cluster("10.1.2.1 10.1.3.1", HintsIncomplete)), dropped,
+				wider(cluster("10.1.2.1 10.1.3.1", NoLocalReady)), wider(cluster("10.1.2.1 10.1.3.1", NoLocalReady))),
+		},
+		{
+			statement: "T4", name: "incomplete zone hints are the reason even where the node has no zone",
+			given: with(request(ready("10.1.2.1", "node-b", forZones("zone-1")), ready("10.1.3.1", "node-c")),
+				func(r *Request) { r.Node.Zone = "" }),
+			want: each(wider(cluster("10.1.2.1 10.1.3.1", HintsIncomplete)), dropped,
+				wider(cluster("10.1.2.1 10.1.3.1", NoLocalReady)), wider(cluster("10.1.2.1 10.1.3.1", NoLocalReady))),
 		},
 		{
 			statement: "T4", name: "hints that name other zones only are not followed",

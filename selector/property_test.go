@@ -203,3 +203,36 @@ func TestASelectionLeavesTheRequestAndItselfAlone(t *testing.T) {
 		}
 	})
 }
+
+// TestWhicheverRecordOfAnAddressComesFirst is the same for two records that
+// differ in one thing only, which chance seldom draws.
+func TestWhicheverRecordOfAnAddressComesFirst(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		one, two selector.Endpoint
+	}{
+		{name: "terminating", one: ready("10.1.1.1", "node-a"), two: published("10.1.1.1", "node-a")},
+		{name: "ready", one: ready("10.1.1.1", "node-a"), two: unready("10.1.1.1", "node-a")},
+		{name: "serving", one: draining("10.1.1.1", "node-a"), two: gone("10.1.1.1", "node-a")},
+		{name: "node", one: ready("10.1.1.1", "node-a"), two: ready("10.1.1.1", "node-b")},
+		{
+			name: "zone", one: ready("10.1.1.1", "node-a"),
+			two: ready("10.1.1.1", "node-a", func(e *selector.Endpoint) { e.Zone = "zone-2" }),
+		},
+		{name: "node hints", one: ready("10.1.1.1", "node-b", forNodes("node-a")), two: ready("10.1.1.1", "node-b", forNodes("node-b"))},
+		{name: "zone hints", one: ready("10.1.1.1", "node-b", forZones("zone-1")), two: ready("10.1.1.1", "node-b", forZones("zone-2"))},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			other := ready("10.1.3.1", "node-c", forNodes("node-c"), forZones("zone-2"))
+			first, second := request(tc.one, tc.two, other), request(other, tc.two, tc.one)
+			alone, turned := request(tc.one, tc.two), request(tc.two, tc.one)
+			for _, p := range policies {
+				for _, pair := range [][2]selector.Request{{first, second}, {alone, turned}} {
+					a, b := p.selector.Select(&pair[0]), p.selector.Select(&pair[1])
+					require.Equal(t, a, b, p.name)
+					require.Equal(t, selector.Explain(&pair[0], a), selector.Explain(&pair[1], b), p.name)
+				}
+			}
+		})
+	}
+}
