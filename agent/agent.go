@@ -27,6 +27,7 @@ type Agent struct {
 	families []*family
 	memory   *memory
 	begun    bool // a round has taken place
+	running  bool // by Run
 
 	telling sync.Mutex // one notice at a time
 
@@ -77,6 +78,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err := a.start(ctx, k); err != nil {
 		return err
 	}
+	a.running = true
+	a.warnOfOptions()
 	var background sync.WaitGroup
 	defer background.Wait()
 	ctx, stop := context.WithCancelCause(ctx)
@@ -140,6 +143,16 @@ func (a *Agent) start(ctx context.Context, k Kernel) error {
 	return nil
 }
 
+// warnOfOptions says what an operator may not have meant.
+func (a *Agent) warnOfOptions() {
+	for _, f := range a.families {
+		if !a.opts.clusterCIDR(f.id).IsValid() && !a.opts.MasqueradeAll {
+			a.log.Warn("no cluster CIDR of this IP family, so connections from outside the cluster are not masqueraded",
+				"family", f.id.String())
+		}
+	}
+}
+
 func (a *Agent) servedFamilies() []nft.Family {
 	if len(a.opts.Families) > 0 {
 		return a.opts.Families
@@ -156,9 +169,6 @@ func (a *Agent) setFamilies(served []nft.Family) {
 	defer a.mu.Unlock()
 	a.families = nil
 	for _, f := range served {
-		if !a.opts.clusterCIDR(f).IsValid() && !a.opts.MasqueradeAll {
-			a.log.Info("no cluster CIDR of this IP family: connections from outside are not masqueraded", "family", f.String())
-		}
 		a.families = append(a.families, newFamily(a.opts.tableConfig(f)))
 		a.pulses[f] = &pulse{}
 	}

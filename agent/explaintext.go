@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 
 	"github.com/nearside/nearside/selector"
 )
@@ -14,9 +15,9 @@ import (
 // a table of its endpoints.
 func (x *Explanation) WriteText(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "service  %s/%s\n", x.Namespace, x.Service)
-	fmt.Fprintf(&b, "node     %s%s%s\n", x.Node, labelled(", zone ", x.Zone), x.nodesText())
-	fmt.Fprintf(&b, "policy   %s (%s)\n", x.Policy, x.policyText())
+	fmt.Fprintf(&b, "service  %s/%s\n", safe(x.Namespace), safe(x.Service))
+	fmt.Fprintf(&b, "node     %s%s%s\n", safe(x.Node), labelled(", zone ", x.Zone), x.nodesText())
+	fmt.Fprintf(&b, "policy   %s (%s)\n", safe(x.Policy), x.policyText())
 	for i := range x.Ports {
 		b.WriteByte('\n')
 		x.Ports[i].writeText(&b)
@@ -51,7 +52,7 @@ func (x *Explanation) policyText() string {
 func (p *PortExplanation) writeText(b *strings.Builder) {
 	fmt.Fprintf(b, "%s%s %s, %s, internalTrafficPolicy %s\n",
 		labelled("port ", p.Port, ": "), p.ClusterIP, p.Protocol, p.Family, p.TrafficPolicy)
-	fmt.Fprintf(b, "  scope %s, fallback %s, %s: %s\n", p.Scope, yesNo(p.Fallback), p.Code, p.Reason)
+	fmt.Fprintf(b, "  scope %s, fallback %s, %s: %s\n", p.Scope, yesNo(p.Fallback), p.Code, safe(p.Reason))
 	if p.Empty != "" {
 		fmt.Fprintf(b, "  no endpoint chosen: connections are answered with %s\n", verdictText(p.Empty))
 	}
@@ -71,7 +72,7 @@ func writeEndpoints(b *strings.Builder, endpoints []selector.Explanation) {
 			weight = strconv.Itoa(e.Weight)
 		}
 		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			e.Addr, orDash(e.Node), orDash(e.Zone), e.State, yesNo(e.Chosen), weight, e.Why)
+			e.Addr, orDash(e.Node), orDash(e.Zone), e.State, yesNo(e.Chosen), weight, safe(e.Why))
 	}
 	_ = t.Flush()
 }
@@ -89,12 +90,21 @@ func labelled(label, value string, after ...string) string {
 	if value == "" {
 		return ""
 	}
-	return label + value + strings.Join(after, "")
+	return label + safe(value) + strings.Join(after, "")
 }
 
 func orDash(s string) string {
 	if s == "" {
 		return "-"
+	}
+	return safe(s)
+}
+
+// safe returns text from an object as it can be shown on a terminal: quoted if
+// anything in it would not be seen.
+func safe(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(s)
 	}
 	return s
 }

@@ -51,8 +51,8 @@ func (a *Agent) logFamily(r *Round, f FamilyRound) {
 		return
 	}
 	level := slog.LevelDebug
-	if f.Full {
-		level = slog.LevelInfo
+	if f.Full && a.running {
+		level = slog.LevelInfo // Once tells its caller
 	}
 	log(level, "the table is up to date", slog.Int("services", r.Services), slog.Int("selected", r.Selected),
 		slog.Int("changes", f.Changes), slog.Duration("took", f.Duration))
