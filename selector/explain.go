@@ -25,6 +25,7 @@ type Explanation struct {
 // State is the state of an endpoint in a word or two.
 type State string
 
+// The states of an endpoint.
 const (
 	// StateReady: it may get traffic.
 	StateReady State = "ready"
@@ -104,7 +105,6 @@ func (n *narrator) whyChosen(e *Endpoint) string {
 // whyNot follows the order of the rules: state, traffic policy, the selector's
 // wish for this node, topology.
 func (n *narrator) whyNot(e *Endpoint) string {
-	stayed := n.stayed()
 	switch {
 	case !e.Usable() && e.Terminating:
 		return "terminating and no longer serving"
@@ -112,16 +112,30 @@ func (n *narrator) whyNot(e *Endpoint) string {
 		return "not ready"
 	case n.localOnly && !e.LocalTo(n.node):
 		return fmt.Sprintf("%s, and %s is Local", elsewhere(e), n.policyField())
-	case stayed && n.localReady == 0 && !e.LocalTo(n.node):
-		return elsewhere(e) + ", and only endpoints on this node may be chosen"
-	case !e.Ready && stayed && n.localReady > 0:
-		return "terminating, and ready endpoints exist on this node"
+	case n.stayed():
+		return n.whyNotHere(e)
 	case !e.Ready && !n.drainingToo:
 		return "terminating, and ready endpoints exist"
-	case stayed && !e.LocalTo(n.node):
+	}
+	return n.whyNotHinted(e)
+}
+
+// whyNotHere is for a usable endpoint when only this node's were looked at.
+func (n *narrator) whyNotHere(e *Endpoint) string {
+	switch {
+	case n.localReady == 0 && !e.LocalTo(n.node):
+		return elsewhere(e) + ", and only endpoints on this node may be chosen"
+	case n.localReady > 0 && !e.Ready:
+		return "terminating, and ready endpoints exist on this node"
+	case !e.LocalTo(n.node):
 		return elsewhere(e) + ", and ready endpoints exist on this node"
-	case stayed:
-		return leftOut
+	}
+	return leftOut
+}
+
+// whyNotHinted is for an endpoint that only its hints can have kept out.
+func (n *narrator) whyNotHinted(e *Endpoint) string {
+	switch {
 	case n.sel.Scope == ScopeNode && len(e.HintNodes) > 0 && !e.hintedToNode(n.node):
 		return namesOthers(e.HintNodes, n.node.Name)
 	case n.sel.Scope == ScopeZone && len(e.HintZones) > 0 && !e.hintedToZone(n.node):

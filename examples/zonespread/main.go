@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/netip"
 	"os"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/nearside/nearside/selector"
@@ -49,22 +50,24 @@ func run(out io.Writer) error {
 	spread := selector.Enforce(ZoneSpread{}).Select(req)
 	even := selector.Cluster{}.Select(req)
 
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ENDPOINT\tZONE\tSTATE\tCLUSTER\tZONESPREAD\tWEIGHT")
+	var rows strings.Builder
+	rows.WriteString("ENDPOINT\tZONE\tSTATE\tCLUSTER\tZONESPREAD\tWEIGHT\n")
 	before, after := selector.Explain(req, even), selector.Explain(req, spread)
 	for i, x := range after {
-		fmt.Fprintf(w, "%v\t%s\t%s\t%s\t%s\t%d\n", x.Addr, x.Zone, x.State,
+		fmt.Fprintf(&rows, "%v\t%s\t%s\t%s\t%s\t%d\n", x.Addr, x.Zone, x.State,
 			share(before, before[i].Weight), share(after, x.Weight), x.Weight)
 	}
 	for _, zone := range []string{"zone-1", "zone-2", "zone-3"} {
-		fmt.Fprintf(w, "all\t%s\t\t%s\t%s\t%d\n", zone,
+		fmt.Fprintf(&rows, "all\t%s\t\t%s\t%s\t%d\n", zone,
 			share(before, weightOf(before, zone)), share(after, weightOf(after, zone)), weightOf(after, zone))
 	}
-	if err := w.Flush(); err != nil {
+	fmt.Fprintf(&rows, "\n%s: %s\n", spread.Reason.Code, spread.Reason.Text)
+
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	if _, err := io.WriteString(w, rows.String()); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(out, "\n%s: %s\n", spread.Reason.Code, spread.Reason.Text)
-	return err
+	return w.Flush()
 }
 
 // weightOf adds up the weights in a zone, or in all zones if zone is "".
