@@ -50,22 +50,34 @@ func (a *nodeAgent) gone() error {
 	default:
 		return nil
 	}
-	said, err := os.ReadFile(a.log)
-	lines := strings.Split(strings.TrimSpace(string(said)), "\n")
-	return errors.Join(fmt.Errorf("agent of %s ended by itself (%v): %s", a.node, a.process.Err(), lines[len(lines)-1]), err)
+	return fmt.Errorf("agent of %s ended by itself (%v): %s", a.node, a.process.Err(), a.lastWords())
 }
 
-// stop ends the agent.
-func (a *nodeAgent) stop() error {
-	if err := a.gone(); err != nil {
-		return err
+// lastWords returns the last line that the agent printed.
+func (a *nodeAgent) lastWords() string {
+	said, err := os.ReadFile(a.log)
+	if err != nil {
+		return err.Error()
 	}
+	lines := strings.Split(strings.TrimSpace(string(said)), "\n")
+	if last := lines[len(lines)-1]; last != "" {
+		return last
+	}
+	return "(it said nothing)"
+}
+
+// stop ends the agent. One that has ended before has been noticed elsewhere.
+func (a *nodeAgent) stop() error {
 	const patience = 5 * time.Second
+	if a.gone() != nil {
+		return nil
+	}
 	if err := a.process.Stop(patience); err != nil {
 		return fmt.Errorf("stop agent of %s: %w", a.node, err)
 	}
-	if err := a.process.Err(); err != nil {
-		return fmt.Errorf("stop agent of %s: %w", a.node, err)
+	var exit *exec.ExitError
+	if err := a.process.Err(); errors.As(err, &exit) && exit.Exited() { // and not by the signal, before it knew better
+		return fmt.Errorf("stop agent of %s: %w: %s", a.node, err, a.lastWords())
 	}
 	return nil
 }

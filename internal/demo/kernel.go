@@ -110,8 +110,7 @@ func (v *kernelView) await(ctx context.Context, wanted map[string]destinations, 
 			case got.holds(want):
 				at[node] = time.Now()
 			case time.Now().After(deadline):
-				return nil, fmt.Errorf("wait for the agent of %s: after %s its table sends connections to %s, expected %s",
-					node, programmedTimeout, got, want)
+				return nil, &lateError{node: node, got: got, want: want}
 			}
 		}
 		if len(at) == len(wanted) {
@@ -126,6 +125,17 @@ func (v *kernelView) await(ctx context.Context, wanted map[string]destinations, 
 		case <-tick.C:
 		}
 	}
+}
+
+// lateError is that an agent did not do its work in time.
+type lateError struct {
+	node      string
+	got, want destinations
+}
+
+func (e *lateError) Error() string {
+	return fmt.Sprintf("wait for the agent of %s: after %s its table sends connections to %s, expected %s",
+		e.node, programmedTimeout, e.got, e.want)
 }
 
 // holds reports whether all that is wanted is so.

@@ -65,7 +65,7 @@ func (s *leaveScene) run(ctx context.Context) error {
 	err := s.play(ctx)
 	close(stop)
 	wg.Wait()
-	return errors.Join(append(s.errs, err, context.Cause(ctx))...)
+	return errors.Join(append(s.errs, err, context.Cause(ctx), s.stage.gone())...)
 }
 
 func (s *leaveScene) connect(ctx context.Context, node string, stop <-chan struct{}) {

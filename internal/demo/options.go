@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"time"
@@ -39,8 +40,11 @@ func (o Options) withDefaults() (Options, error) {
 		}
 		o.Agent = self
 	}
-	if o.Connections <= 0 {
+	switch {
+	case o.Connections == 0:
 		o.Connections = DefaultConnections
+	case o.Connections < 0:
+		return o, fmt.Errorf("make %d connections from each client: expected a positive number", o.Connections)
 	}
 	switch {
 	case o.ZoneDelay == 0:

@@ -35,32 +35,39 @@ func policies() []policy {
 }
 
 // allowed returns the pods that connections from a node may reach, in the order
-// of the scenario. It is the demo's own idea of the policies, in few words and
-// for pods that are ready, gone or going; the demo compares the kernel's table
-// and all traffic with it.
+// of the scenario. It is the demo's own idea of the policies, in few words; the
+// demo compares the kernel's table and all traffic with it.
 func (sc *scenario) allowed(p policy, service, node string, now conditions) []string {
-	var all, local []string
-	for _, pod := range sc.pods {
-		if pod.service != service || now[pod.name] != ready {
-			continue
-		}
-		all = append(all, pod.name)
-		if pod.node == node {
-			local = append(local, pod.name)
-		}
-	}
+	anywhere, onNode := func(pod) bool { return true }, func(p pod) bool { return p.node == node }
+	allReady, localReady := sc.those(service, ready, now, anywhere), sc.those(service, ready, now, onNode)
+	all := orElse(allReady, sc.those(service, terminating, now, anywhere))
 	nodes := len(sc.nodes()) + len(sc.idle)
 	switch p.name {
 	case policyLocal.name:
-		return local
+		return orElse(localReady, sc.those(service, terminating, now, onNode))
 	case policyPreferLocal.name:
-		if len(local) > 0 {
-			return local
-		}
+		return orElse(localReady, all)
 	case policyLocalIfPlenty.name:
-		if len(local) > 0 && 2*len(all) > nodes {
-			return local
+		if 2*len(allReady) > nodes {
+			return orElse(localReady, all)
 		}
 	}
 	return all
+}
+
+// those returns the pods of a service that are in a state, where they may be.
+func (sc *scenario) those(service string, c condition, now conditions, where func(pod) bool) (names []string) {
+	for _, p := range sc.pods {
+		if p.service == service && now[p.name] == c && where(p) {
+			names = append(names, p.name)
+		}
+	}
+	return names
+}
+
+func orElse(first, second []string) []string {
+	if len(first) > 0 {
+		return first
+	}
+	return second
 }

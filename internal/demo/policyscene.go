@@ -23,10 +23,17 @@ const (
 	dropPatience = 150 * time.Millisecond
 )
 
+// result is what connections under one policy came to.
+type result struct {
+	policy   policy
+	services map[string][]measured // a row for each node
+}
+
 // showPolicy is a scene: connections from every node to every service under one
 // policy. It returns what is not as it should be.
 func (d *demo) showPolicy(ctx context.Context, p policy) (problems []string, err error) {
 	d.console.begin("policy " + p.name)
+	changes := p != d.stage.policy
 	took, err := d.stage.setPolicy(ctx, p)
 	if err != nil {
 		return nil, err
@@ -35,8 +42,11 @@ func (d *demo) showPolicy(ctx context.Context, p policy) (problems []string, err
 	if err != nil {
 		return nil, err
 	}
+	d.results = append(d.results, result{policy: p, services: all})
 	d.console.printf("\n%s: %s\n", p.name, p.says)
-	d.console.printf("in the kernel of every node %s after the manifest was written\n", milliseconds(took))
+	if changes {
+		d.console.printf("in the kernel of every node %.0f ms after the manifest was written\n", took.Seconds()*1000)
+	}
 	for _, s := range d.stage.sc.services {
 		d.console.printf("\n  %s/%s %s\n%s", namespace, s.name, s.dialled, indent(d.stage.sc.policyTable(s.name, all[s.name])))
 		for i := range all[s.name] {

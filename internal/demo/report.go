@@ -91,4 +91,7 @@ each a new one with one HTTP request, which the endpoint answers with its name.
   same node, zone  share that was answered on the client's node, in the client's zone
   failed           connections without an answer, apart from those that a policy demands to drop
   p50, p99         time to connect that half of the connections, 99 of 100 of them, did not exceed
+
+A policy reaches the kernels some time after its manifest was written. Most of that is the agents' wait for
+the folder of manifests to come to rest.
 `

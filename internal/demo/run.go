@@ -22,7 +22,8 @@ type demo struct {
 	opts        Options
 	console     *console
 	stage       *stage
-	connections int // made so far
+	connections int      // made so far
+	results     []result // of the policies, in their order
 }
 
 // Run runs the demo. It needs root and the program ip; the error says so when
@@ -69,7 +70,11 @@ func (d *demo) runIn(ctx context.Context, lab *netlab.Lab) (err error) {
 	sc := theScenario()
 	d.stage = &stage{sc: sc, policy: policies()[0], conditions: sc.start()}
 	undo = append(undo, d.stage.close)
-	return d.play(ctx, lab, folder)
+	err = d.play(ctx, lab, folder)
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // whatever else went wrong is a consequence
+	}
+	return err
 }
 
 // play goes through the scenes and gives the verdict.

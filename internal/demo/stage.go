@@ -108,7 +108,12 @@ func (s *stage) await(ctx context.Context) (map[string]time.Time, error) {
 		}
 		wanted[node] = d
 	}
-	return s.kernels.await(ctx, wanted, s.gone)
+	at, err := s.kernels.await(ctx, wanted, s.gone)
+	if late := new(lateError); errors.As(err, &late) {
+		i := slices.IndexFunc(s.agents, func(a *nodeAgent) bool { return a.node == late.node })
+		return nil, fmt.Errorf("%w; the agent last said: %s", err, s.agents[i].lastWords())
+	}
+	return at, err
 }
 
 // addresses returns where pods listen, sorted.

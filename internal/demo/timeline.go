@@ -49,6 +49,9 @@ func timeline(moments []moment, events []event, isLocal func(pod string) bool, u
 		}
 		n := tallies[i].answered
 		local := tallies[i].shareOf(isLocal)
+		if len(notes) > 0 {
+			notes[0] = "<- " + notes[0]
+		}
 		t.row(fmt.Sprintf("%.1f s", from.Seconds()), thousands(n+tallies[i].failed), bar(local, n),
 			percent(local, n), percent(1-local, n), thousands(tallies[i].failed), strings.Join(notes, "; "))
 	}
@@ -57,9 +60,9 @@ func timeline(moments []moment, events []event, isLocal func(pod string) bool, u
 
 func (e event) text() string {
 	if e.programmed == 0 {
-		return "<- " + e.what
+		return e.what
 	}
-	return fmt.Sprintf("<- %s; in the kernel after %s", e.what, milliseconds(e.programmed-e.at))
+	return fmt.Sprintf("%s; in the kernel %.0f ms later", e.what, (e.programmed-e.at).Seconds()*1000)
 }
 
 // bar draws a share as # and the rest as dots; nothing if there is nothing.
@@ -79,12 +82,14 @@ type phase struct {
 	allowed  []string
 }
 
-// check returns what the connections of the phase did that they may not do. A
-// phase without any connection has shown nothing, which is a problem too.
+// check returns what the connections of the phase did that they may not do: the
+// connections that were dialled and established within it, for those at its
+// edges may have met the kernel outside. A phase without any connection has
+// shown nothing, which is a problem too.
 func (p phase) check(moments []moment) (problems []string) {
 	wrong, seen := make(map[string]int), 0
 	for _, m := range moments {
-		if m.err != nil || m.at < p.from || m.at >= p.to {
+		if m.err != nil || m.at < p.from || m.at+m.connect > p.to {
 			continue
 		}
 		seen++

@@ -43,8 +43,17 @@ func newDelayedLink(a *Host, nameA string, b *Host, nameB string, delay time.Dur
 			return nil, err
 		}
 	}
-	l.carry(l.ends[0], l.ends[1], delay)
-	l.carry(l.ends[1], l.ends[0], delay)
+	var timers [2]*timer
+	for i := range timers {
+		var err error
+		if timers[i], err = newTimer(); err != nil {
+			timers[0].close()
+			l.close()
+			return nil, err
+		}
+	}
+	l.carry(l.ends[0], l.ends[1], timers[0], delay)
+	l.carry(l.ends[1], l.ends[0], timers[1], delay)
 	return l, nil
 }
 
@@ -76,7 +85,7 @@ type packet struct {
 
 // carry starts the two goroutines of one direction; both end when the source is
 // closed.
-func (l *delayedLink) carry(from, to *os.File, delay time.Duration) {
+func (l *delayedLink) carry(from, to *os.File, timer *timer, delay time.Duration) {
 	queue := make(chan packet, queueLength)
 	l.wg.Add(2)
 	go func() {
@@ -87,10 +96,11 @@ func (l *delayedLink) carry(from, to *os.File, delay time.Duration) {
 	go func() {
 		defer l.wg.Done()
 		for p := range queue {
-			sleepUntil(p.due)
+			timer.wait(p.due)
 			// A device that is down refuses the packet: it is lost, as on a cable.
 			_, _ = to.Write(p.data)
 		}
+		timer.close()
 	}()
 }
 
@@ -105,15 +115,6 @@ func receive(from *os.File, queue chan<- packet, delay time.Duration) {
 		case queue <- packet{due: time.Now().Add(delay), data: append([]byte(nil), buf[:n]...)}:
 		default:
 		}
-	}
-}
-
-// sleepUntil waits in the kernel: the runtime's timers are only good to a
-// millisecond when all threads are idle, which is more than the delay.
-func sleepUntil(due time.Time) {
-	for d := time.Until(due); d > 0; d = time.Until(due) {
-		ts := unix.NsecToTimespec(d.Nanoseconds())
-		_ = unix.Nanosleep(&ts, nil) // an interrupted sleep goes on in the next turn
 	}
 }
 

@@ -1,0 +1,40 @@
+package demo
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestRemoveFolders(t *testing.T) {
+	gone := exec.Command("true")
+	require.NoError(t, gone.Run())
+	dead := gone.Process.Pid
+	base := t.TempDir()
+	make := func(name string) string {
+		path := filepath.Join(base, name)
+		require.NoError(t, os.MkdirAll(filepath.Join(path, "manifests"), 0o755))
+		return path
+	}
+	left := make(fmt.Sprintf("%s-%d-123", labName, dead))
+	kept := []string{
+		make(fmt.Sprintf("%s-%d-123", labName, os.Getpid())),
+		make(fmt.Sprintf("%s-%d", labName, dead)),
+		make(fmt.Sprintf("other-%d-123", dead)),
+		make(labName + "-x-123"),
+	}
+	link := filepath.Join(base, fmt.Sprintf("%s-%d-link", labName, dead))
+	require.NoError(t, os.Symlink(kept[0], link))
+
+	require.NoError(t, removeFolders(base))
+	require.NoDirExists(t, left)
+	for _, path := range kept {
+		require.DirExists(t, filepath.Join(path, "manifests"))
+	}
+	_, err := os.Lstat(link)
+	require.NoError(t, err, "a link is not a folder")
+}
