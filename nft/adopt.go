@@ -16,7 +16,7 @@ func (t *Table) Adopt(kernel *Ruleset) {
 
 // slotsOf sorts the elements of the backends map into the slots of each
 // frontend. Slots behind a gap cannot be reached and are left out.
-func slotsOf(f Family, recs *records) map[frontendKey][]slot {
+func slotsOf(f Family, recs *records) map[frontendKey]pools {
 	const numberLen = 4
 	numbered := map[frontendKey]map[uint32]slot{}
 	for i := range recs.count() {
@@ -30,15 +30,19 @@ func slotsOf(f Family, recs *records) map[frontendKey][]slot {
 		copy(s.ip[:], data[:f.addrLen()])
 		numbered[k][number] = s
 	}
-	slots := make(map[frontendKey][]slot, len(numbered))
+	found := make(map[frontendKey]pools, len(numbered))
 	for k, byNumber := range numbered {
-		for n := uint32(0); ; n++ {
-			s, ok := byNumber[n]
-			if !ok {
-				break
+		var p pools
+		for i, first := range firstSlots {
+			for n := first; ; n++ {
+				s, ok := byNumber[n]
+				if !ok {
+					break
+				}
+				p[i] = append(p[i], s)
 			}
-			slots[k] = append(slots[k], s)
 		}
+		found[k] = p
 	}
-	return slots
+	return found
 }

@@ -174,11 +174,21 @@ func describeElement(e *Error, f Family, set string, msg []byte, offset int) {
 			continue
 		}
 		e.Object += " { " + s.keyText(key) + " }"
-		if set == setBackends || set == setFrontends {
+		if strings.HasPrefix(s.decl.key, addrFields(f)+dialledFields) {
 			k := dialledKey(f, key)
 			e.Frontend, e.Protocol = netip.AddrPortFrom(f.ipAddr(k.ip), k.port), k.proto
 		}
 	}
+}
+
+// dialledFields follow the address in the key of a map of what is dialled.
+const dialledFields = string(fieldProto) + string(fieldService)
+
+func addrFields(f Family) string {
+	if f == IPv6 {
+		return string(fieldIPv6)
+	}
+	return string(fieldIPv4)
 }
 
 // dialledKey is the inverse of putDialled.

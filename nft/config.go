@@ -1,6 +1,7 @@
 package nft
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 
@@ -63,12 +64,16 @@ func (f Family) proto() byte {
 type Config struct {
 	// Family is the table's IP family.
 	Family Family
-	// ClusterCIDR holds the addresses of all pods. Connections to a frontend
+	// ClusterCIDR holds the addresses of all pods. Connections to a ClusterIP
 	// from elsewhere are masqueraded, so that answers come back through this
 	// node. The zero prefix means pods cannot be told from others: then no such
 	// masquerade takes place.
 	ClusterCIDR netip.Prefix
-	// MasqueradeAll masquerades every connection to a frontend.
+	// PodInterface and PodInterfacePrefix tell pods by the interface that their
+	// packets come in through: one with this name, or one whose name begins so.
+	// At most one of the three ways may be given.
+	PodInterface, PodInterfacePrefix string
+	// MasqueradeAll masquerades every connection to a ClusterIP.
 	MasqueradeAll bool
 }
 
@@ -77,6 +82,20 @@ type Config struct {
 func (c Config) Validate() error {
 	if c.Family > IPv6 {
 		return fmt.Errorf("family %d is neither IPv4 nor IPv6", c.Family)
+	}
+	ways := 0
+	for _, given := range []bool{c.ClusterCIDR != (netip.Prefix{}), c.PodInterface != "", c.PodInterfacePrefix != ""} {
+		if given {
+			ways++
+		}
+	}
+	if ways > 1 {
+		return errors.New("more than one way to tell pods from others: give a cluster CIDR, a pod interface or a prefix of one")
+	}
+	for _, name := range []string{c.PodInterface, c.PodInterfacePrefix} {
+		if !validInterface(name) {
+			return fmt.Errorf("%q is not the name of an interface: it may have up to %d letters, digits and . _ - @", name, unix.IFNAMSIZ-1)
+		}
 	}
 	if c.ClusterCIDR == (netip.Prefix{}) {
 		return nil
@@ -88,4 +107,19 @@ func (c Config) Validate() error {
 		return fmt.Errorf("cluster CIDR %v does not belong to family %v", c.ClusterCIDR, c.Family)
 	}
 	return nil
+}
+
+// validInterface accepts names that mean the same to the kernel and to nft: no
+// wildcard, no quote, nothing that ends a string.
+func validInterface(name string) bool {
+	if len(name) >= unix.IFNAMSIZ {
+		return false
+	}
+	for _, r := range name {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		if !letter && r != '.' && r != '_' && r != '-' && r != '@' {
+			return false
+		}
+	}
+	return true
 }

@@ -55,25 +55,28 @@ func loadPayload(reg, base, offset, length uint32) expression {
 
 // loadSource and loadDestination load the packet's addresses.
 func loadSource(f Family, reg uint32) expression {
-	return loadSourceStart(f, reg, f.addrLen())
+	return loadNetwork(reg, sourceOffset(f), f.addrLen())
 }
 
 func loadDestination(f Family, reg uint32) expression {
-	offset := uint32(16)
-	if f == IPv6 {
-		offset = 24
-	}
-	return loadPayload(reg, unix.NFT_PAYLOAD_NETWORK_HEADER, offset, uint32(f.addrLen()))
+	return loadNetwork(reg, destinationOffset(f), f.addrLen())
 }
 
-// loadSourceStart loads the first bytes of the source address.
-func loadSourceStart(f Family, reg uint32, bytes int) expression {
-	offset := uint32(12)
-	if f == IPv6 {
-		offset = 8
-	}
-	return loadPayload(reg, unix.NFT_PAYLOAD_NETWORK_HEADER, offset, uint32(bytes))
+// loadNetwork loads bytes of the IP header.
+func loadNetwork(reg, offset uint32, length int) expression {
+	return loadPayload(reg, unix.NFT_PAYLOAD_NETWORK_HEADER, offset, uint32(length))
 }
+
+// sourceOffset and destinationOffset are the places of the addresses in the IP
+// header.
+func sourceOffset(f Family) uint32 {
+	if f == IPv6 {
+		return 8
+	}
+	return 12
+}
+
+func destinationOffset(f Family) uint32 { return sourceOffset(f) + uint32(f.addrLen()) }
 
 // loadDestinationPort loads the destination port, which TCP, UDP and SCTP keep
 // in the same place.
@@ -109,6 +112,35 @@ func loadDialledAddr(f Family, reg uint32) expression {
 		b.attrUint32(unix.NFTA_CT_DREG, reg)
 		b.attrUint32(unix.NFTA_CT_KEY, key)
 		b.attr(unix.NFTA_CT_DIRECTION, []byte{original})
+	})
+}
+
+// loadDialledPort loads the destination port that the client dialled.
+func loadDialledPort(reg uint32) expression {
+	const original = 0 // IP_CT_DIR_ORIGINAL
+	return makeExpression("ct", func(b *nlBuffer) {
+		b.attrUint32(unix.NFTA_CT_DREG, reg)
+		b.attrUint32(unix.NFTA_CT_KEY, unix.NFT_CT_PROTO_DST)
+		b.attr(unix.NFTA_CT_DIRECTION, []byte{original})
+	})
+}
+
+// loadSourceType loads the kind of address that the source is to this node
+// (RTN_LOCAL and so on).
+func loadSourceType(reg uint32) expression {
+	return makeExpression("fib", func(b *nlBuffer) {
+		b.attrUint32(unix.NFTA_FIB_DREG, reg)
+		b.attrUint32(unix.NFTA_FIB_RESULT, unix.NFT_FIB_RESULT_ADDRTYPE)
+		b.attrUint32(unix.NFTA_FIB_FLAGS, unix.NFTA_FIB_F_SADDR)
+	})
+}
+
+// loadInterfaceName loads the name of the interface that the packet came in
+// through.
+func loadInterfaceName(reg uint32) expression {
+	return makeExpression("meta", func(b *nlBuffer) {
+		b.attrUint32(unix.NFTA_META_DREG, reg)
+		b.attrUint32(unix.NFTA_META_KEY, unix.NFT_META_IIFNAME)
 	})
 }
 
@@ -195,12 +227,12 @@ func rejectWith(kind uint32, code byte) expression {
 	})
 }
 
-// gotoVerdict ends the chain and continues in another.
-func gotoVerdict(chain string) expression {
+// verdictOf ends the chain: in another one, or with the packet's fate.
+func verdictOf(code int32, chain string) expression {
 	return makeExpression("immediate", func(b *nlBuffer) {
 		b.attrUint32(unix.NFTA_IMMEDIATE_DREG, unix.NFT_REG_VERDICT)
 		data := b.open(unix.NFTA_IMMEDIATE_DATA)
-		attrVerdict(b, unix.NFT_GOTO, chain)
+		attrVerdict(b, code, chain)
 		b.close(data)
 	})
 }

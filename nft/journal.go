@@ -14,29 +14,33 @@ type journal struct {
 	exists     bool
 	frontends  map[frontendKey]former
 	clusterIPs map[[16]byte]bool
+	nodeAddrs  map[[16]byte]bool
 	hairpins   map[[16]byte]bool
 	programs   map[program]bool
+	// servicesChain is whether the chain of that name has changed.
+	servicesChain bool
 }
 
 // former is what the kernel has for a frontend.
 type former struct {
-	was     bool
-	program program
-	slots   []slot
+	shape shape
+	pools pools
 }
 
 func newJournal() journal {
 	return journal{
 		frontends:  map[frontendKey]former{},
 		clusterIPs: map[[16]byte]bool{},
+		nodeAddrs:  map[[16]byte]bool{},
 		hairpins:   map[[16]byte]bool{},
 		programs:   map[program]bool{},
 	}
 }
 
-func (j *journal) frontend(key frontendKey, old frontend, was bool) {
+// frontend notes what a frontend was; the zero frontend is an absent one.
+func (j *journal) frontend(key frontendKey, old frontend) {
 	if _, noted := j.frontends[key]; !noted {
-		j.frontends[key] = former{was: was, program: old.program, slots: old.slots}
+		j.frontends[key] = former{shape: old.shape, pools: old.pools}
 	}
 }
 
@@ -48,34 +52,10 @@ func (j *journal) frontend(key frontendKey, old frontend, was bool) {
 // read it back and use Diff.
 func (t *Table) Changes() *Transaction {
 	tx := &Transaction{Family: t.cfg.Family}
-	f := t.cfg.Family
-	if !t.journal.exists {
-		tx.createTable()
-		for _, s := range t.layout.sets {
-			tx.addSet(s)
-		}
-		tx.addChains(t.layout.chains)
-	}
+	t.changedLayout(tx)
 	newChains, oldChains := t.changedPrograms()
 	tx.addChains(newChains)
-
-	var del, add [setCount]records
-	for i, s := range t.layout.sets {
-		del[i], add[i] = newRecords(&s.decl), newRecords(&s.decl)
-	}
-	for _, key := range slices.SortedFunc(maps.Keys(t.journal.frontends), compareKeys) {
-		t.changedFrontend(key, &del, &add)
-	}
-	for _, ip := range slices.SortedFunc(maps.Keys(t.journal.clusterIPs), compareIPs) {
-		if recs := pick(t.journal.clusterIPs[ip], t.clusterIPs[ip] > 0, &del, &add); recs != nil {
-			copy(recs[clusterIPsSet].extend(), ip[:f.addrLen()])
-		}
-	}
-	for _, ip := range slices.SortedFunc(maps.Keys(t.journal.hairpins), compareIPs) {
-		if recs := pick(t.journal.hairpins[ip], t.hairpins[ip] > 0, &del, &add); recs != nil {
-			putHairpin(f, recs[hairpinSet].extend(), ip)
-		}
-	}
+	del, add := t.changedElements()
 	for i, s := range t.layout.sets {
 		tx.deleteElements(s, del[i])
 	}
@@ -84,6 +64,46 @@ func (t *Table) Changes() *Transaction {
 	}
 	tx.deleteChains(oldChains)
 	return tx.orNil()
+}
+
+// changedLayout makes the table if the kernel does not have it, and writes the
+// one fixed chain anew that may change.
+func (t *Table) changedLayout(tx *Transaction) {
+	services := servicesChain(t.cfg.Family, t.serviceCIDRs)
+	switch {
+	case !t.journal.exists:
+		tx.createTable()
+		for _, s := range t.layout.sets {
+			tx.addSet(s)
+		}
+		tx.addChains(append([]*Chain{services}, t.layout.chains...))
+	case t.journal.servicesChain:
+		tx.flushChain(services)
+		tx.addRules(services)
+	}
+}
+
+// changedElements returns the elements that went and came, by set.
+func (t *Table) changedElements() (del, add [setCount]records) {
+	f := t.cfg.Family
+	for i, s := range t.layout.sets {
+		del[i], add[i] = newRecords(&s.decl), newRecords(&s.decl)
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(t.journal.frontends), compareKeys) {
+		t.changedFrontend(key, &del, &add)
+	}
+	each := func(was map[[16]byte]bool, is map[[16]byte]int32, set int, put func(rec []byte, ip [16]byte)) {
+		for _, ip := range slices.SortedFunc(maps.Keys(was), compareIPs) {
+			if recs := pick(was[ip], is[ip] > 0, &del, &add); recs != nil {
+				put(recs[set].extend(), ip)
+			}
+		}
+	}
+	putAddr := func(rec []byte, ip [16]byte) { copy(rec, ip[:f.addrLen()]) }
+	each(t.journal.clusterIPs, t.clusterIPs, clusterIPsSet, putAddr)
+	each(t.journal.nodeAddrs, t.nodeAddrs, nodeIPsSet, putAddr)
+	each(t.journal.hairpins, t.hairpins, hairpinSet, func(rec []byte, ip [16]byte) { putHairpin(f, rec, ip) })
+	return del, add
 }
 
 // pick returns the list an element belongs to: neither if it stays as it was.
@@ -99,23 +119,38 @@ func pick(was, is bool, del, add *[setCount]records) *[setCount]records {
 
 // changedFrontend adds the difference of one frontend.
 func (t *Table) changedFrontend(key frontendKey, del, add *[setCount]records) {
-	f, was := t.cfg.Family, t.journal.frontends[key]
-	now, is := t.frontends[key]
-	if was.was && (!is || was.program != now.program) {
-		putFrontend(f, del[frontendsSet].extend(), key, was.program)
+	f, was, now := t.cfg.Family, t.journal.frontends[key], t.frontends[key]
+	if was.shape != now.shape {
+		before, after := was.shape.programs(key.isNodePort()), now.shape.programs(key.isNodePort())
+		for set := range setCount {
+			if before[set] == after[set] {
+				continue
+			}
+			if before[set].kind != programNone {
+				putVerdictOf(f, del[set].extend(), key, before[set])
+			}
+			if after[set].kind != programNone {
+				putVerdictOf(f, add[set].extend(), key, after[set])
+			}
+		}
 	}
-	if is && (!was.was || was.program != now.program) {
-		putFrontend(f, add[frontendsSet].extend(), key, now.program)
+	for i, first := range firstSlots {
+		changedSlots(f, key, first, was.pools[i], now.pools[i], &del[backendsSet], &add[backendsSet])
 	}
-	for n := range max(len(was.slots), len(now.slots)) {
-		if n < len(was.slots) && n < len(now.slots) && was.slots[n].sameTarget(now.slots[n]) {
+}
+
+// changedSlots adds the difference of one pool's slots, the first of which has
+// the given number.
+func changedSlots(f Family, key frontendKey, first uint32, was, now []slot, del, add *records) {
+	for n := range max(len(was), len(now)) {
+		if n < len(was) && n < len(now) && was[n].sameTarget(now[n]) {
 			continue
 		}
-		if n < len(was.slots) {
-			putBackend(f, del[backendsSet].extend(), key, uint32(n), was.slots[n])
+		if n < len(was) {
+			putBackend(f, del.extend(), key, first+uint32(n), was[n])
 		}
-		if n < len(now.slots) {
-			putBackend(f, add[backendsSet].extend(), key, uint32(n), now.slots[n])
+		if n < len(now) {
+			putBackend(f, add.extend(), key, first+uint32(n), now[n])
 		}
 	}
 }
@@ -143,8 +178,10 @@ func (t *Table) Committed() {
 	t.journal.exists = true
 	clear(t.journal.frontends)
 	clear(t.journal.clusterIPs)
+	clear(t.journal.nodeAddrs)
 	clear(t.journal.hairpins)
 	clear(t.journal.programs)
+	t.journal.servicesChain = false
 	t.adopted = nil
 }
 

@@ -13,6 +13,9 @@ type frontendKey struct {
 	proto Protocol
 }
 
+// isNodePort reports whether the frontend is served on the node's addresses.
+func (k frontendKey) isNodePort() bool { return k.ip == [16]byte{} }
+
 // slot is one share of a frontend's connections and the endpoint it leads to.
 type slot struct {
 	ip    [16]byte
@@ -40,6 +43,9 @@ func (f Family) ipAddr(b [16]byte) netip.Addr {
 	}
 	return netip.AddrFrom4([4]byte(b[:4]))
 }
+
+// unspecified is the address that stands for all.
+func (f Family) unspecified() netip.Addr { return f.ipAddr([16]byte{}) }
 
 func makeKey(addr netip.AddrPort, proto Protocol) frontendKey {
 	return frontendKey{ip: ipBytes(addr.Addr()), port: addr.Port(), proto: proto}

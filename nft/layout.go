@@ -1,25 +1,42 @@
 package nft
 
+import "net/netip"
+
 // The names of the table's sets and fixed chains. None of them is API.
 const (
 	setBackends   = "backends"
 	setFrontends  = "frontends"
+	setAllowed    = "allowed"
+	setInside     = "inside"
+	setOutside    = "outside"
+	setExternal   = "external"
 	setClusterIPs = "cluster-ips"
+	setNodeIPs    = "node-ips"
 	setHairpin    = "hairpin"
 
-	chainRefuse      = "refuse"
-	chainSourceNAT   = "source-nat"
-	chainPrerouting  = "prerouting"
-	chainOutput      = "output"
-	chainPostrouting = "postrouting"
+	chainServices       = "services"
+	chainBySource       = "by-source"
+	chainRefuse         = "refuse"
+	chainSourceNAT      = "source-nat"
+	chainMasquerade     = "masquerade-all"
+	chainMasqueradeNode = "masquerade-node"
+	chainPrerouting     = "prerouting"
+	chainOutput         = "output"
+	chainPostrouting    = "postrouting"
 )
 
-// Indexes into layout.sets.
+// Indexes into layout.sets. The maps of verdicts that are keyed by what is
+// dialled come in the order in which a connection meets them.
 const (
-	backendsSet = iota
-	frontendsSet
-	clusterIPsSet
-	hairpinSet
+	backendsSet   = iota
+	frontendsSet  // every frontend: where it leads
+	allowedSet    // with Sources: where it leads those who may connect
+	insideSet     // with Outside: where it leads pods and the node itself
+	outsideSet    // with Outside: where it leads everyone else
+	externalSet   // Kind External: which connections are masqueraded
+	clusterIPsSet // addresses of Kind ClusterIP
+	nodeIPsSet    // addresses that node ports are served on
+	hairpinSet    // (endpoint, endpoint) for endpoints on this node
 	setCount
 )
 
@@ -52,26 +69,33 @@ func layoutSets(f Family) [setCount]*Set {
 	mixed := tlvUint32(udataKeyByteOrder, byteOrderMixed)
 	mapTail := tlvUint32(udataDataInterval, 0)
 
+	verdicts := setDecl{
+		key:      addr + string(fieldProto) + string(fieldService),
+		verdicts: true,
+		// nft 1.0 has no typeof for a map to verdicts, but stores an empty one.
+		typeLine: "type " + addrType + " . inet_proto . inet_service : verdict",
+		userData: mixed + tlvUint32(udataDataByteOrder, byteOrderMixed) + tlv(udataKeyTypeof, typeofConcat()) + mapTail,
+	}
+	addresses := setDecl{
+		key:      addr,
+		typeLine: "type " + addrType,
+		userData: tlvUint32(udataKeyByteOrder, byteOrderBig),
+	}
 	sets := [setCount]*Set{
 		backendsSet: {Name: setBackends, decl: setDecl{
 			key:      addr + string(fieldProto) + string(fieldService) + string(fieldInteger),
 			data:     addr + string(fieldService),
-			typeLine: "typeof " + dialledText(f) + " . numgen random mod 2 : " + f.String() + " daddr . th dport",
+			typeLine: "typeof " + dialledText(f, false) + " . numgen random mod 2 : " + f.String() + " daddr . th dport",
 			userData: mixed + tlvUint32(udataDataByteOrder, byteOrderMixed) +
 				tlv(udataKeyTypeof, typeofConcat(append(dialled, slotNumber)...)) + tlv(udataDataTypeof, target) + mapTail,
 		}},
-		frontendsSet: {Name: setFrontends, decl: setDecl{
-			key:      addr + string(fieldProto) + string(fieldService),
-			verdicts: true,
-			// nft 1.0 has no typeof for a map to verdicts, but stores an empty one.
-			typeLine: "type " + addrType + " . inet_proto . inet_service : verdict",
-			userData: mixed + tlvUint32(udataDataByteOrder, byteOrderMixed) + tlv(udataKeyTypeof, typeofConcat()) + mapTail,
-		}},
-		clusterIPsSet: {Name: setClusterIPs, decl: setDecl{
-			key:      addr,
-			typeLine: "type " + addrType,
-			userData: tlvUint32(udataKeyByteOrder, byteOrderBig),
-		}},
+		frontendsSet:  {Name: setFrontends, decl: verdicts},
+		allowedSet:    {Name: setAllowed, decl: verdicts},
+		insideSet:     {Name: setInside, decl: verdicts},
+		outsideSet:    {Name: setOutside, decl: verdicts},
+		externalSet:   {Name: setExternal, decl: verdicts},
+		clusterIPsSet: {Name: setClusterIPs, decl: addresses},
+		nodeIPsSet:    {Name: setNodeIPs, decl: addresses},
 		hairpinSet: {Name: setHairpin, decl: setDecl{
 			key:      addr + addr,
 			typeLine: "typeof " + f.String() + " saddr . " + f.String() + " daddr",
@@ -86,21 +110,81 @@ func layoutSets(f Family) [setCount]*Set {
 
 func layoutChains(cfg Config) []*Chain {
 	f := cfg.Family
-	sourceNAT := []Rule{makeRule(matchHairpin(f, setHairpin), masquerade())}
-	switch {
-	case cfg.MasqueradeAll:
-		sourceNAT = append(sourceNAT, makeRule(matchDialledAddr(f, setClusterIPs), masquerade()))
-	case cfg.ClusterCIDR.IsValid() && cfg.ClusterCIDR.Bits() > 0: // from a /0 nothing is outside
-		sourceNAT = append(sourceNAT, makeRule(matchSourceNotIn(f, cfg.ClusterCIDR), matchDialledAddr(f, setClusterIPs), masquerade()))
-	}
-	dispatch := []Rule{makeRule(vmapDialled(f, setFrontends))}
+	toServices := []Rule{makeRule(gotoChain(chainServices))}
 	return []*Chain{
 		{Name: chainRefuse, Rules: []Rule{makeRule(rejectTCP()), makeRule(rejectICMP(f))}},
-		{Name: chainSourceNAT, Rules: sourceNAT},
-		{Name: chainPrerouting, Base: &BaseChain{Hook: hookPrerouting, Priority: -100}, Rules: dispatch},
-		{Name: chainOutput, Base: &BaseChain{Hook: hookOutput, Priority: -100}, Rules: dispatch},
+		bySourceChain(cfg, false),
+		bySourceChain(cfg, true),
+		{Name: chainMasquerade, Rules: []Rule{makeRule(masquerade())}},
+		{Name: chainMasqueradeNode, Rules: []Rule{makeRule(matchFromHere(), masquerade())}},
+		sourceNATChain(cfg),
+		{Name: chainPrerouting, Base: &BaseChain{Hook: hookPrerouting, Priority: -100}, Rules: toServices},
+		{Name: chainOutput, Base: &BaseChain{Hook: hookOutput, Priority: -100}, Rules: toServices},
 		{Name: chainPostrouting, Base: &BaseChain{Hook: hookPostrouting, Priority: 100}, Rules: []Rule{
 			makeRule(matchTranslated(), gotoChain(chainSourceNAT)),
 		}},
 	}
+}
+
+// servicesChain is where every new connection comes through.
+func servicesChain(f Family, serviceCIDRs []netip.Prefix) *Chain {
+	c := &Chain{Name: chainServices, Rules: []Rule{
+		makeRule(vmapDialled(f, false, setFrontends)),
+		makeRule(matchDestinationIn(f, setNodeIPs), vmapDialled(f, true, setFrontends)),
+		makeRule(matchDestinationIn(f, setClusterIPs), gotoChain(chainRefuse)),
+	}}
+	for _, p := range serviceCIDRs {
+		c.Rules = append(c.Rules, makeRule(matchDestination(f, p), drop()))
+	}
+	return c
+}
+
+// bySourceChain tells clients outside from pods and this node. Pods come first:
+// an address of theirs is never one of the node's, and they are many.
+func bySourceChain(cfg Config, node bool) *Chain {
+	f := cfg.Family
+	c := &Chain{Name: program{kind: programBySource, node: node}.chainName()}
+	if pod, ok := cfg.matchPod(true); ok {
+		c.Rules = append(c.Rules, makeRule(append(pod, vmapDialled(f, node, setInside))...))
+	}
+	c.Rules = append(c.Rules,
+		makeRule(matchFromHere(), vmapDialled(f, node, setInside)),
+		makeRule(vmapDialled(f, node, setOutside)),
+	)
+	return c
+}
+
+// sourceNATChain decides which translated connections get a source address of
+// this node. Nothing is marked on the way in: conntrack still knows what was
+// dialled.
+func sourceNATChain(cfg Config) *Chain {
+	f := cfg.Family
+	c := &Chain{Name: chainSourceNAT, Rules: []Rule{makeRule(matchHairpin(f, setHairpin), masquerade())}}
+	if cfg.MasqueradeAll {
+		c.Rules = append(c.Rules, makeRule(matchDialledAddr(f, setClusterIPs), masquerade()))
+	} else if other, ok := cfg.matchPod(false); ok {
+		c.Rules = append(c.Rules, makeRule(append(other, matchDialledAddr(f, setClusterIPs), masquerade())...))
+	}
+	for _, p := range []Protocol{TCP, UDP, SCTP} {
+		c.Rules = append(c.Rules,
+			makeRule(vmapOriginal(f, false, p, setExternal)),
+			makeRule(vmapOriginal(f, true, p, setExternal)))
+	}
+	return c
+}
+
+// matchPod matches packets from pods, or from all others. It reports false
+// where no packet can match: pods cannot be told from others, or all are pods.
+func (c Config) matchPod(in bool) (match []statement, ok bool) {
+	switch {
+	case c.PodInterface != "":
+		return []statement{matchInterface(c.PodInterface, in)}, true
+	case c.PodInterfacePrefix != "":
+		return []statement{matchInterfacePrefix(c.PodInterfacePrefix, in)}, true
+	case !c.ClusterCIDR.IsValid():
+		return nil, false
+	case c.ClusterCIDR.Bits() == 0:
+		return nil, in
+	}
+	return []statement{matchSource(c.Family, c.ClusterCIDR, in)}, true
 }

@@ -31,41 +31,74 @@ func (t *Table) check(s Service) (claims []claim, problems []Problem) {
 	claims = make([]claim, 0, len(s.Frontends))
 	for i := range s.Frontends {
 		fe := &s.Frontends[i]
-		key := makeKey(fe.Addr, fe.Protocol)
-		reason := t.unusable(fe.Addr)
-		switch {
-		case reason != "":
-		case fe.Protocol != TCP && fe.Protocol != UDP && fe.Protocol != SCTP:
-			reason = fmt.Sprintf("protocol %d is not TCP, UDP or SCTP", fe.Protocol)
-		case slices.ContainsFunc(claims, func(c claim) bool { return c.key == key }):
-			reason = "the service has it twice; the first one counts"
-		}
-		if reason != "" {
-			problems = append(problems, Problem{Service: s.Name, Port: fe.Port,
-				Object: fmt.Sprintf("frontend %v %v", fe.Addr, fe.Protocol), Reason: reason})
+		c := claim{key: makeKey(fe.Addr, fe.Protocol), port: fe.Port}
+		if reason := t.unusableFrontend(fe); reason != "" {
+			problems = append(problems, Problem{Service: s.Name, Port: fe.Port, Object: fe.object(), Reason: reason})
 			continue
 		}
-		slots, unusable := t.checkBackends(fe)
-		for _, p := range unusable {
+		if slices.ContainsFunc(claims, func(o claim) bool { return o.key == c.key }) {
+			problems = append(problems, Problem{Service: s.Name, Port: fe.Port, Object: fe.object(),
+				Reason: "the service has it twice; the first one counts"})
+			continue
+		}
+		for _, p := range t.checkPools(fe, &c) {
 			p.Service, p.Port = s.Name, fe.Port
 			problems = append(problems, p)
 		}
-		claims = append(claims, claim{key: key, port: fe.Port, empty: fe.Empty, slots: slots})
+		claims = append(claims, c)
 	}
 	return claims, problems
 }
 
-// checkBackends lays out the slots of a frontend's backends and leaves out
-// what cannot be used.
-func (t *Table) checkBackends(fe *Frontend) (slots []slot, problems []Problem) {
+func (fe *Frontend) object() string { return fmt.Sprintf("frontend %v %v", fe.Addr, fe.Protocol) }
+
+// unusableFrontend says why a frontend cannot be served, or "".
+func (t *Table) unusableFrontend(fe *Frontend) string {
+	nodePort := fe.Kind == External && fe.Addr.Addr().IsUnspecified()
+	if reason := t.unusable(fe.Addr, nodePort); reason != "" {
+		return reason
+	}
+	switch {
+	case fe.Protocol != TCP && fe.Protocol != UDP && fe.Protocol != SCTP:
+		return fmt.Sprintf("protocol %d is not TCP, UDP or SCTP", fe.Protocol)
+	case fe.Kind > External:
+		return fmt.Sprintf("kind %d is not known", fe.Kind)
+	case fe.Kind == ClusterIP && fe.Outside != nil:
+		return "only an external frontend can treat clients outside apart"
+	}
+	return ""
+}
+
+// checkPools lays out the slots of a frontend and its way through the maps.
+func (t *Table) checkPools(fe *Frontend, c *claim) (problems []Problem) {
+	node := c.key.isNodePort()
+	c.pools[0], problems = t.checkBackends(fe.Backends)
+	c.shape = shape{exists: true, kind: fe.Kind, pick: programFor(len(c.pools[0]), fe.Empty, node, false)}
+	if fe.Outside != nil {
+		var more []Problem
+		c.pools[1], more = t.checkBackends(fe.Outside.Backends)
+		problems = append(problems, more...)
+		c.shape.split = true
+		c.shape.pickOutside = programFor(len(c.pools[1]), fe.Outside.Empty, node, true)
+	}
+	if len(fe.Sources) > 0 {
+		sources, all := sourcesOf(t.cfg.Family, fe.Sources)
+		c.shape.ranged, c.shape.sources = !all, sources
+	}
+	return problems
+}
+
+// checkBackends lays out the slots of backends and leaves out what cannot be
+// used.
+func (t *Table) checkBackends(backends []Backend) (slots []slot, problems []Problem) {
 	total := 0
-	for _, b := range fe.Backends {
+	for _, b := range backends {
 		total += min(max(b.Weight, 0), MaxSlots)
 	}
 	slots = make([]slot, 0, min(total, MaxSlots))
-	repeated := repeatedBackends(fe.Backends)
-	for i, b := range fe.Backends {
-		reason := t.unusable(b.Addr)
+	repeated := repeatedBackends(backends)
+	for i, b := range backends {
+		reason := t.unusable(b.Addr, false)
 		switch {
 		case reason != "":
 		case b.Weight < 1:
@@ -108,7 +141,7 @@ func repeatedBackends(backends []Backend) map[int]bool {
 
 // unusable says why an address cannot be dialled or be a destination in this
 // table, or "".
-func (t *Table) unusable(a netip.AddrPort) string {
+func (t *Table) unusable(a netip.AddrPort, nodePort bool) string {
 	switch addr := a.Addr(); {
 	case !addr.IsValid():
 		return "the address is not valid"
@@ -118,7 +151,7 @@ func (t *Table) unusable(a netip.AddrPort) string {
 		return "an IPv4 address mapped into IPv6 cannot be matched"
 	case FamilyOf(addr) != t.cfg.Family:
 		return fmt.Sprintf("the address does not belong to family %v", t.cfg.Family)
-	case addr.IsUnspecified():
+	case addr.IsUnspecified() && !nodePort:
 		return "the unspecified address cannot be dialled"
 	case addr.IsMulticast():
 		return "a multicast address cannot be dialled"

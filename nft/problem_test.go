@@ -49,9 +49,9 @@ func TestWhatCannotBeUsedCostsOnlyItself(t *testing.T) {
 			require.Equal(t, "http", p.Port)
 			require.Contains(t, p.Reason, c.want)
 			require.Contains(t, p.String(), `service "demo/web:http"`)
-			require.Len(t, table.frontends[makeKey(good.Addr, TCP)].slots, 1, "the good frontend is served")
+			require.Len(t, table.frontends[makeKey(good.Addr, TCP)].pools[0], 1, "the good frontend is served")
 			if c.kept > 0 {
-				require.Len(t, table.frontends[makeKey(c.frontend.Addr, TCP)].slots, c.kept)
+				require.Len(t, table.frontends[makeKey(c.frontend.Addr, TCP)].pools[0], c.kept)
 			}
 		})
 	}

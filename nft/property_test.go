@@ -29,17 +29,53 @@ func drawService(t *rapid.T, f Family, name string) Service {
 			Protocol: rapid.SampledFrom([]Protocol{TCP, UDP, SCTP}).Draw(t, "protocol"),
 			Empty:    rapid.SampledFrom([]Verdict{Reject, Drop}).Draw(t, "empty"),
 		}
-		for range rapid.IntRange(0, 5).Draw(t, "backends") {
-			addr := drawAddr(t, f, 1)
-			fe.Backends = append(fe.Backends, Backend{
-				Addr:   netip.AddrPortFrom(addr, rapid.Uint16Range(8080, 8082).Draw(t, "target")),
-				Weight: rapid.IntRange(1, 3).Draw(t, "weight"),
-				Local:  addr.As16()[15] == 1,
-			})
+		fe.Backends = drawBackends(t, f)
+		if rapid.Bool().Draw(t, "external") {
+			drawExternal(t, f, &fe)
 		}
 		s.Frontends = append(s.Frontends, fe)
 	}
 	return s
+}
+
+func drawBackends(t *rapid.T, f Family) (backends []Backend) {
+	for range rapid.IntRange(0, 5).Draw(t, "backends") {
+		addr := drawAddr(t, f, 1)
+		backends = append(backends, Backend{
+			Addr:   netip.AddrPortFrom(addr, rapid.Uint16Range(8080, 8082).Draw(t, "target")),
+			Weight: rapid.IntRange(1, 3).Draw(t, "weight"),
+			Local:  addr.As16()[15] == 1,
+		})
+	}
+	return backends
+}
+
+// drawExternal makes the frontend one for clients outside.
+func drawExternal(t *rapid.T, f Family, fe *Frontend) {
+	fe.Kind = External
+	if rapid.Bool().Draw(t, "node port") {
+		fe.Addr = netip.AddrPortFrom(f.unspecified(), fe.Addr.Port())
+	}
+	if rapid.Bool().Draw(t, "split") {
+		fe.Outside = &Pool{Backends: drawBackends(t, f), Empty: rapid.SampledFrom([]Verdict{Reject, Drop}).Draw(t, "empty outside")}
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "ranges") {
+		fe.Sources = append(fe.Sources, netip.PrefixFrom(drawAddr(t, f, 203), rapid.IntRange(0, 32).Draw(t, "bits")))
+	}
+}
+
+func drawNodeAddrs(t *rapid.T, f Family) (addrs []netip.Addr) {
+	for range rapid.IntRange(0, 2).Draw(t, "node addresses") {
+		addrs = append(addrs, drawAddr(t, f, 192))
+	}
+	return addrs
+}
+
+func drawServiceCIDRs(t *rapid.T, f Family) (prefixes []netip.Prefix) {
+	for range rapid.IntRange(0, 2).Draw(t, "service CIDRs") {
+		prefixes = append(prefixes, netip.PrefixFrom(drawAddr(t, f, 96), rapid.IntRange(1, 32).Draw(t, "bits")))
+	}
+	return prefixes
 }
 
 func drawServices(t *rapid.T, f Family) []Service {
@@ -89,13 +125,22 @@ func TestIncrementalEqualsFresh(t *testing.T) {
 		cfg := drawConfig(t)
 		table := NewTable(cfg)
 		final := map[string]Service{}
+		var nodeAddrs []netip.Addr
+		var serviceCIDRs []netip.Prefix
 		kernel := simulation{}
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			name := fmt.Sprintf("ns/service-%d", rapid.IntRange(0, 3).Draw(t, "which"))
-			if rapid.IntRange(0, 4).Draw(t, "delete") == 0 {
+			switch rapid.IntRange(0, 6).Draw(t, "what") {
+			case 0:
 				table.Delete(name)
 				delete(final, name)
-			} else {
+			case 1:
+				nodeAddrs = drawNodeAddrs(t, cfg.Family)
+				table.SetNodeAddrs(nodeAddrs)
+			case 2:
+				serviceCIDRs = drawServiceCIDRs(t, cfg.Family)
+				table.SetServiceCIDRs(serviceCIDRs)
+			default:
 				s := drawService(t, cfg.Family, name)
 				table.Set(s)
 				final[name] = s
@@ -110,6 +155,8 @@ func TestIncrementalEqualsFresh(t *testing.T) {
 			services = append(services, s)
 		}
 		fresh, _ := Compile(cfg, services)
+		fresh.SetNodeAddrs(nodeAddrs)
+		fresh.SetServiceCIDRs(serviceCIDRs)
 		require.Equal(t, unordered(fresh.Ruleset()), unordered(table.Ruleset()))
 
 		kernel.run(t, table.Changes())
@@ -119,23 +166,24 @@ func TestIncrementalEqualsFresh(t *testing.T) {
 	})
 }
 
-// unordered is a ruleset with the slots of each frontend in order.
+// unordered is a ruleset with the slots of each pool in order.
 func unordered(r *Ruleset) string {
 	s := r.set(setBackends)
-	f := r.Family
-	for key, slots := range slotsOf(f, &s.records) {
-		slices.SortFunc(slots, func(a, b slot) int {
-			if c := compareIPs(a.ip, b.ip); c != 0 {
-				return c
-			}
-			return int(a.port) - int(b.port)
-		})
-		for n, sl := range slots {
-			want := make([]byte, s.records.size)
-			putBackend(f, want, key, uint32(n), sl)
-			for i := range s.records.count() {
-				if string(s.records.key(i)) == string(want[:s.records.keyLen]) {
-					copy(s.records.at(i), want)
+	for key, found := range slotsOf(r.Family, &s.records) {
+		for i, slots := range found {
+			slices.SortFunc(slots, func(a, b slot) int {
+				if c := compareIPs(a.ip, b.ip); c != 0 {
+					return c
+				}
+				return int(a.port) - int(b.port)
+			})
+			for n, sl := range slots {
+				want := make([]byte, s.records.size)
+				putBackend(r.Family, want, key, firstSlots[i]+uint32(n), sl)
+				for j := range s.records.count() {
+					if string(s.records.key(j)) == string(want[:s.records.keyLen]) {
+						copy(s.records.at(j), want)
+					}
 				}
 			}
 		}
@@ -293,9 +341,14 @@ func TestKernelFollowsChanges(t *testing.T) {
 		for range rapid.IntRange(1, 6).Draw(rt, "steps") {
 			for range rapid.IntRange(1, 3).Draw(rt, "changes") {
 				name := fmt.Sprintf("ns/service-%d", rapid.IntRange(0, 3).Draw(rt, "which"))
-				if rapid.IntRange(0, 4).Draw(rt, "delete") == 0 {
+				switch rapid.IntRange(0, 6).Draw(rt, "what") {
+				case 0:
 					table.Delete(name)
-				} else {
+				case 1:
+					table.SetNodeAddrs(drawNodeAddrs(rt, cfg.Family))
+				case 2:
+					table.SetServiceCIDRs(drawServiceCIDRs(rt, cfg.Family))
+				default:
 					table.Set(drawService(rt, cfg.Family, name))
 				}
 			}

@@ -42,39 +42,81 @@ func makeRule(statements ...statement) Rule {
 }
 
 // loadDialled puts (destination, protocol, destination port) into the
-// registers from reg1 on and returns the bytes used.
-func loadDialled(f Family) (exprs []expression, used int) {
+// registers from reg1 on and returns the bytes used. For a node port the
+// destination is masked to the unspecified address, which is what the maps have
+// for it.
+func loadDialled(f Family, node bool) (exprs []expression, used int) {
 	n := f.addrLen()
-	return []expression{
-		loadDestination(f, reg1),
-		loadProtocol(regAfter(n)),
-		loadDestinationPort(regAfter(n + 4)),
-	}, n + 8
+	exprs = []expression{loadDestination(f, reg1)}
+	if node {
+		exprs = append(exprs, maskReg1(make([]byte, n)))
+	}
+	return append(exprs, loadProtocol(regAfter(n)), loadDestinationPort(regAfter(n+4))), n + 8
 }
 
-func dialledText(f Family) string { return f.String() + " daddr . meta l4proto . th dport" }
+func dialledText(f Family, node bool) string {
+	return addrText(f, "daddr", node) + " . meta l4proto . th dport"
+}
+
+func addrText(f Family, field string, node bool) string {
+	switch {
+	case !node:
+		return f.String() + " " + field
+	case f == IPv6:
+		return "ip6 " + field + " & ::"
+	default:
+		return "ip " + field + " & 0.0.0.0"
+	}
+}
 
 // vmapDialled looks up what was dialled and goes where the map says.
-func vmapDialled(f Family, set string) statement {
-	exprs, _ := loadDialled(f)
+func vmapDialled(f Family, node bool, set string) statement {
+	exprs, _ := loadDialled(f, node)
 	return statement{
-		text:  dialledText(f) + " vmap @" + set,
+		text:  dialledText(f, node) + " vmap @" + set,
 		exprs: append(exprs, lookupInto(unix.NFT_REG_VERDICT, set)),
 	}
 }
 
 // dnatToRandomSlot sends the connection to the endpoint in one of the slots
 // from offset to offset+slots-1 of what was dialled.
-func dnatToRandomSlot(f Family, set string, slots, offset uint32) statement {
-	exprs, used := loadDialled(f)
+func dnatToRandomSlot(f Family, node bool, set string, slots, offset uint32) statement {
+	exprs, used := loadDialled(f, node)
 	pick := "numgen random mod " + utoa(slots)
 	if offset != 0 {
 		pick += " offset " + utoa(offset)
 	}
 	return statement{
-		text:  "dnat " + f.String() + " to " + dialledText(f) + " . " + pick + " map @" + set,
+		text:  "dnat " + f.String() + " to " + dialledText(f, node) + " . " + pick + " map @" + set,
 		exprs: append(exprs, loadRandom(regAfter(used), slots, offset), lookupInto(reg1, set), dnatTo(f)),
 	}
+}
+
+// vmapOriginal is vmapDialled for a connection that was translated already: it
+// looks at what the client dialled. nft can only write this down where the
+// protocol is known.
+func vmapOriginal(f Family, node bool, p Protocol, set string) statement {
+	n := f.addrLen()
+	exprs := []expression{loadProtocol(reg1), compare(unix.NFT_CMP_EQ, []byte{byte(p)})}
+	words := "meta l4proto " + p.String()
+	if node {
+		here := matchDialledAddr(f, setNodeIPs)
+		exprs, words = append(exprs, here.exprs...), words+" "+here.text
+	}
+	exprs = append(exprs, loadDialledAddr(f, reg1))
+	if node {
+		exprs = append(exprs, maskReg1(make([]byte, n)))
+	}
+	exprs = append(exprs, loadProtocol(regAfter(n)), loadDialledPort(regAfter(n+4)), lookupInto(unix.NFT_REG_VERDICT, set))
+	return statement{
+		text:  words + " ct original " + addrText(f, "daddr", node) + " . meta l4proto . ct original proto-dst vmap @" + set,
+		exprs: exprs,
+	}
+}
+
+// matchDestinationIn matches packets to an address in a set.
+func matchDestinationIn(f Family, set string) statement {
+	return statement{text: f.String() + " daddr @" + set, exprs: []expression{loadDestination(f, reg1), lookup(set)}}
 }
 
 // rejectTCP answers TCP with a reset. A plain reject would leave an IPv6
@@ -115,26 +157,73 @@ func matchDialledAddr(f Family, set string) statement {
 	}}
 }
 
-// matchSourceNotIn matches packets from outside a prefix. Of a prefix of whole
-// bytes only those are compared, as nft does; any other needs a mask.
-func matchSourceNotIn(f Family, p netip.Prefix) statement {
+// matchSource matches packets from an address in a prefix, or not in it.
+func matchSource(f Family, p netip.Prefix, in bool) statement {
+	return matchPrefix(f, "saddr", sourceOffset(f), p, in)
+}
+
+// matchDestination matches packets to an address in a prefix.
+func matchDestination(f Family, p netip.Prefix) statement {
+	return matchPrefix(f, "daddr", destinationOffset(f), p, true)
+}
+
+// matchPrefix compares an address with a prefix. Of a prefix of whole bytes
+// only those are compared, as nft does; any other needs a mask.
+func matchPrefix(f Family, field string, offset uint32, p netip.Prefix, in bool) statement {
 	p = p.Masked()
-	text := p.Addr().String()
-	if !p.IsSingleIP() {
-		text = p.String()
+	words, op := f.String()+" "+field+" ", uint32(unix.NFT_CMP_EQ)
+	if !in {
+		words, op = words+"!= ", unix.NFT_CMP_NEQ
 	}
-	addr := ipBytes(p.Addr())
-	var exprs []expression
-	if whole := p.Bits() / 8; p.Bits()%8 == 0 {
-		exprs = []expression{loadSourceStart(f, reg1, whole), compare(unix.NFT_CMP_NEQ, addr[:whole])}
+	if p.IsSingleIP() {
+		words += p.Addr().String()
 	} else {
-		mask := make([]byte, f.addrLen())
-		for bit := range p.Bits() {
-			mask[bit/8] |= 0x80 >> (bit % 8)
-		}
-		exprs = []expression{loadSource(f, reg1), maskReg1(mask), compare(unix.NFT_CMP_NEQ, addr[:f.addrLen()])}
+		words += p.String()
 	}
-	return statement{text: f.String() + " saddr != " + text, exprs: exprs}
+	addr, whole := ipBytes(p.Addr()), p.Bits()/8
+	if p.Bits()%8 == 0 {
+		return statement{text: words, exprs: []expression{loadNetwork(reg1, offset, whole), compare(op, addr[:whole])}}
+	}
+	mask := make([]byte, f.addrLen())
+	for bit := range p.Bits() {
+		mask[bit/8] |= 0x80 >> (bit % 8)
+	}
+	return statement{text: words, exprs: []expression{
+		loadNetwork(reg1, offset, f.addrLen()), maskReg1(mask), compare(op, addr[:f.addrLen()]),
+	}}
+}
+
+// matchFromHere matches packets whose source is an address of this node.
+func matchFromHere() statement {
+	return statement{text: "fib saddr type local", exprs: []expression{
+		loadSourceType(reg1), compare(unix.NFT_CMP_EQ, nativeUint32(unix.RTN_LOCAL)),
+	}}
+}
+
+// matchInterface matches packets that came in through an interface, or not.
+// Packets of the node itself came in through none.
+func matchInterface(name string, in bool) statement {
+	value, text := make([]byte, unix.IFNAMSIZ), name
+	copy(value, name)
+	return interfaceStatement(value, text, in)
+}
+
+// matchInterfacePrefix is matchInterface for all names that begin alike.
+func matchInterfacePrefix(prefix string, in bool) statement {
+	return interfaceStatement([]byte(prefix), prefix+"*", in)
+}
+
+func interfaceStatement(value []byte, name string, in bool) statement {
+	op, words := uint32(unix.NFT_CMP_EQ), "iifname "
+	if !in {
+		op, words = unix.NFT_CMP_NEQ, "iifname != "
+	}
+	return statement{text: words + `"` + name + `"`, exprs: []expression{loadInterfaceName(reg1), compare(op, value)}}
+}
+
+// drop drops the packet.
+func drop() statement {
+	return statement{text: "drop", exprs: []expression{verdictOf(0, "")}} // NF_DROP
 }
 
 // matchHairpin matches packets whose source and destination are a pair in a set.
@@ -153,5 +242,5 @@ func masquerade() statement {
 
 // gotoChain leaves for another chain.
 func gotoChain(name string) statement {
-	return statement{text: "goto " + name, exprs: []expression{gotoVerdict(name)}}
+	return statement{text: "goto " + name, exprs: []expression{verdictOf(unix.NFT_GOTO, name)}}
 }

@@ -71,20 +71,29 @@ func (r *Ruleset) chains() map[string]*Chain {
 // Ruleset returns the whole content of the table. It costs as much as the
 // table is large: partial rounds use Changes.
 func (t *Table) Ruleset() *Ruleset {
-	r := &Ruleset{Family: t.cfg.Family, Chains: slices.Clone(t.layout.chains)}
+	r := &Ruleset{Family: t.cfg.Family, Chains: append([]*Chain{servicesChain(t.cfg.Family, t.serviceCIDRs)}, t.layout.chains...)}
 	var recs [setCount]records
 	for i, s := range t.layout.sets {
 		recs[i] = newRecords(&s.decl)
 	}
 	f := t.cfg.Family
 	for key, fe := range t.frontends {
-		putFrontend(f, recs[frontendsSet].extend(), key, fe.program)
-		for n, s := range fe.slots {
-			putBackend(f, recs[backendsSet].extend(), key, uint32(n), s)
+		for set, p := range fe.shape.programs(key.isNodePort()) {
+			if p.kind != programNone {
+				putVerdictOf(f, recs[set].extend(), key, p)
+			}
+		}
+		for i, first := range firstSlots {
+			for n, s := range fe.pools[i] {
+				putBackend(f, recs[backendsSet].extend(), key, first+uint32(n), s)
+			}
 		}
 	}
 	for ip := range t.clusterIPs {
 		copy(recs[clusterIPsSet].extend(), ip[:f.addrLen()])
+	}
+	for ip := range t.nodeAddrs {
+		copy(recs[nodeIPsSet].extend(), ip[:f.addrLen()])
 	}
 	for ip := range t.hairpins {
 		putHairpin(f, recs[hairpinSet].extend(), ip)
@@ -112,8 +121,8 @@ func putDialled(f Family, rec []byte, key frontendKey) int {
 	return n + 8
 }
 
-// putFrontend writes an element of the frontends map.
-func putFrontend(f Family, rec []byte, key frontendKey, p program) {
+// putVerdictOf writes an element of a map of verdicts.
+func putVerdictOf(f Family, rec []byte, key frontendKey, p program) {
 	n := putDialled(f, rec, key)
 	p.putVerdict(rec[n:])
 }

@@ -20,13 +20,47 @@ type Frontend struct {
 	// Port names the service port in problems and errors. It may be empty.
 	Port string
 	// Addr and Protocol are the address, port and protocol that are dialled.
+	// The unspecified address (0.0.0.0 or ::) makes a node port: it is served
+	// on the addresses given to Table.SetNodeAddrs.
 	Addr     netip.AddrPort
 	Protocol Protocol
+	// Kind decides which connections get a new source address.
+	Kind Kind
+	// Backends get the connections, each in proportion to its weight.
+	Backends []Backend
+	// Empty is what a client meets while Backends is empty.
+	Empty Verdict
+	// Outside, if not nil, is for clients that are neither pods nor on this
+	// node: they get its backends, and keep their source address. Then Backends
+	// are for pods and for the node itself.
+	Outside *Pool
+	// Sources, if not empty, are the only addresses that may connect; packets
+	// from elsewhere are dropped. Prefixes of the other family do not count: if
+	// no other is left, nobody may connect.
+	Sources []netip.Prefix
+}
+
+// A Pool is a set of backends.
+type Pool struct {
 	// Backends get the connections, each in proportion to its weight.
 	Backends []Backend
 	// Empty is what a client meets while Backends is empty.
 	Empty Verdict
 }
+
+// Kind is the kind of address that a frontend has.
+type Kind uint8
+
+const (
+	// ClusterIP is an address for clients in the cluster. Connections from
+	// elsewhere get a source address of this node, as Config says. Ports of it
+	// that are no frontend are refused.
+	ClusterIP Kind = iota
+	// External is an address for clients outside: a node port, a load
+	// balancer's or an external address. Every connection gets a source address
+	// of this node; with Outside only those that start on the node do.
+	External
+)
 
 // A Backend is one destination of a frontend.
 type Backend struct {

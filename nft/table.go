@@ -1,6 +1,7 @@
 package nft
 
 import (
+	"net/netip"
 	"slices"
 )
 
@@ -24,8 +25,11 @@ type Table struct {
 	hairpins   map[[16]byte]int32
 	programs   map[program]int32
 
+	nodeAddrs    map[[16]byte]int32
+	serviceCIDRs []netip.Prefix
+
 	// adopted holds slots found in the kernel before the first commit.
-	adopted map[frontendKey][]slot
+	adopted map[frontendKey]pools
 
 	journal journal
 }
@@ -41,16 +45,23 @@ type service struct {
 type claim struct {
 	key   frontendKey
 	port  string
-	slots []slot
-	empty Verdict
+	shape shape
+	pools pools
 }
 
 // frontend is the frontend that the table has for a key.
 type frontend struct {
-	owner   *service
-	program program
-	slots   []slot
+	owner *service
+	shape shape
+	pools pools
 }
+
+// pools are the slots of a frontend: those for everyone or, where clients
+// outside have slots of their own, those for pods and the node, and the others.
+type pools [2][]slot
+
+// firstSlots are the numbers of the first slot of each pool.
+var firstSlots = [len(pools{})]uint32{0, outsideSlots}
 
 // NewTable returns a table without services. It panics if cfg is not valid.
 func NewTable(cfg Config) *Table {
@@ -66,6 +77,7 @@ func NewTable(cfg Config) *Table {
 		clusterIPs: map[[16]byte]int32{},
 		hairpins:   map[[16]byte]int32{},
 		programs:   map[program]int32{},
+		nodeAddrs:  map[[16]byte]int32{},
 		journal:    newJournal(),
 	}
 }
@@ -191,23 +203,25 @@ func (t *Table) withdraw(s *service, key frontendKey) {
 func (t *Table) install(key frontendKey, owner *service) {
 	c := owner.claim(key)
 	old, was := t.frontends[key]
-	t.journal.frontend(key, old, was)
-	next := frontend{owner: owner, slots: settle(t.inKernel(key), c.slots), program: programFor(len(c.slots), c.empty)}
+	t.journal.frontend(key, old)
+	next := frontend{owner: owner, shape: c.shape}
+	present := t.inKernel(key)
+	for i := range next.pools {
+		next.pools[i] = settle(present[i], c.pools[i])
+	}
 	t.frontends[key] = next
-	t.need(next)
+	t.share(key, next, 1)
 	if was {
-		t.release(old)
-	} else {
-		count(t.clusterIPs, t.journal.clusterIPs, key.ip, 1)
+		t.share(key, old, -1)
 	}
 }
 
 // inKernel returns the slots that the kernel has for a frontend in the journal.
 // New slots are settled among those and not among what the table wanted in
 // between, so that the outcome does not depend on the steps that led to it.
-func (t *Table) inKernel(key frontendKey) []slot {
-	if former := t.journal.frontends[key]; former.was {
-		return former.slots
+func (t *Table) inKernel(key frontendKey) pools {
+	if former := t.journal.frontends[key]; former.shape.exists {
+		return former.pools
 	}
 	return t.adopted[key]
 }
@@ -215,24 +229,26 @@ func (t *Table) inKernel(key frontendKey) []slot {
 // remove takes a frontend out of the table.
 func (t *Table) remove(key frontendKey) {
 	old := t.frontends[key]
-	t.journal.frontend(key, old, true)
+	t.journal.frontend(key, old)
 	delete(t.frontends, key)
-	t.release(old)
-	count(t.clusterIPs, t.journal.clusterIPs, key.ip, -1)
+	t.share(key, old, -1)
 }
 
-// need and release count what a frontend shares with others.
-func (t *Table) need(f frontend) { t.share(f, 1) }
-
-func (t *Table) release(f frontend) { t.share(f, -1) }
-
-func (t *Table) share(f frontend, by int32) {
-	if f.program.ownChain() {
-		count(t.programs, t.journal.programs, f.program, by)
+// share counts what a frontend needs that others may need too.
+func (t *Table) share(key frontendKey, f frontend, by int32) {
+	if f.shape.kind == ClusterIP {
+		count(t.clusterIPs, t.journal.clusterIPs, key.ip, by)
 	}
-	for _, s := range f.slots {
-		if s.local {
-			count(t.hairpins, t.journal.hairpins, s.ip, by)
+	for _, p := range f.shape.programs(key.isNodePort()) {
+		if p.ownChain() {
+			count(t.programs, t.journal.programs, p, by)
+		}
+	}
+	for _, slots := range f.pools {
+		for _, s := range slots {
+			if s.local {
+				count(t.hairpins, t.journal.hairpins, s.ip, by)
+			}
 		}
 	}
 }

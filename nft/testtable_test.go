@@ -49,6 +49,21 @@ func fe(addr string, proto Protocol, backends ...string) Frontend {
 	return f
 }
 
+func external(f Frontend, sources ...string) Frontend {
+	f.Kind = External
+	for _, s := range sources {
+		f.Sources = append(f.Sources, netip.MustParsePrefix(s))
+	}
+	return f
+}
+
+// outside makes a frontend that treats clients outside apart.
+func outside(f Frontend, empty Verdict, backends ...string) Frontend {
+	f = external(f)
+	f.Outside = &Pool{Backends: fe("10.0.0.1:1", TCP, backends...).Backends, Empty: empty}
+	return f
+}
+
 func dropping(f Frontend) Frontend {
 	f.Empty = Drop
 	return f
@@ -64,6 +79,8 @@ type scenario struct {
 	name     string
 	cfg      Config
 	services []Service
+	nodes    []netip.Addr
+	cidrs    []netip.Prefix
 }
 
 var scenarios = []scenario{
@@ -108,6 +125,47 @@ var scenarios = []scenario{
 		services: []Service{svc("demo/web", fe("10.96.0.10:80", TCP, "@10.1.1.5:8080"))},
 	},
 	{
+		name: "external",
+		cfg:  Config{ClusterCIDR: netip.MustParsePrefix("10.1.0.0/16")},
+		services: []Service{
+			svc("demo/web",
+				fe("10.96.0.10:80", TCP, "@10.1.1.5:8080", "10.1.2.5:8080"),
+				external(fe("0.0.0.0:30080", TCP, "@10.1.1.5:8080", "10.1.2.5:8080")),
+				external(fe("198.51.100.10:80", TCP, "@10.1.1.5:8080", "10.1.2.5:8080"), "203.0.113.0/24", "192.0.2.1/32", "172.16.0.0/12"),
+				external(fe("198.51.100.11:80", TCP, "@10.1.1.5:8080", "10.1.2.5:8080")),
+			),
+			svc("demo/local",
+				fe("10.96.0.11:80", UDP, "@10.1.1.6:8080", "10.1.2.6:8080"),
+				outside(fe("0.0.0.0:30081", UDP, "@10.1.1.6:8080", "10.1.2.6:8080"), Drop, "@10.1.1.6:8080"),
+				outside(external(fe("198.51.100.12:80", UDP, "@10.1.1.6:8080", "10.1.2.6:8080"), "203.0.113.0/24"), Drop, "@10.1.1.6:8080"),
+			),
+			svc("demo/elsewhere", outside(fe("198.51.100.13:80", SCTP, "10.1.2.7:9000"), Drop)),
+			svc("demo/gone", external(fe("198.51.100.14:80", TCP)), outside(fe("0.0.0.0:30082", TCP), Reject)),
+			svc("demo/nobody", external(fe("198.51.100.15:80", TCP, "10.1.2.7:9000"), "fd00::/8")),
+		},
+		nodes: []netip.Addr{netip.MustParseAddr("192.0.2.11"), netip.MustParseAddr("192.0.2.111"), netip.MustParseAddr("fd00::1")},
+		cidrs: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/12"), netip.MustParsePrefix("fd00:10:96::/112"), netip.MustParsePrefix("10.64.0.0/16")},
+	},
+	{
+		name: "external-ip6",
+		cfg:  Config{Family: IPv6, PodInterfacePrefix: "cali"},
+		services: []Service{
+			svc("demo/web",
+				fe("[fd00:10:96::10]:80", TCP, "@[fd00:10:1:1::5]:8080"),
+				external(fe("[::]:30080", TCP, "@[fd00:10:1:1::5]:8080")),
+				external(fe("[2001:db8::10]:80", TCP, "@[fd00:10:1:1::5]:8080"), "2001:db8:1::/48", "2001:db8:2::8/125", "10.0.0.0/8"),
+			),
+			svc("demo/local", outside(fe("[::]:30081", UDP, "[fd00:10:1:2::5]:8080"), Drop)),
+		},
+		nodes: []netip.Addr{netip.MustParseAddr("fd00::1"), netip.MustParseAddr("192.0.2.1")},
+		cidrs: []netip.Prefix{netip.MustParsePrefix("fd00:10:96::/112")},
+	},
+	{
+		name:     "pod-interface",
+		cfg:      Config{PodInterface: "cbr0", MasqueradeAll: true},
+		services: []Service{svc("demo/local", outside(fe("198.51.100.12:80", TCP, "10.1.2.6:8080"), Drop))},
+	},
+	{
 		name:     "everything-is-a-pod",
 		cfg:      Config{ClusterCIDR: netip.MustParsePrefix("0.0.0.0/0")},
 		services: []Service{svc("demo/web", fe("10.96.0.10:80", TCP, "10.1.1.5:8080"))},
@@ -118,6 +176,8 @@ func compiled(t testing.TB, s scenario) *Table {
 	t.Helper()
 	table, problems := Compile(s.cfg, s.services)
 	require.Empty(t, problems)
+	table.SetNodeAddrs(s.nodes)
+	require.Empty(t, table.SetServiceCIDRs(s.cidrs))
 	return table
 }
 

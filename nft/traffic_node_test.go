@@ -1,0 +1,174 @@
+package nft_test
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/nearside/nearside/internal/packettest"
+	"github.com/nearside/nearside/nft"
+)
+
+// The cluster in which the traffic tests play, in IPv4 as they are written; in
+// IPv6 everyone has the address that packettest.Twin gives them.
+//
+//	10.1.0.0/16     pods, those of 10.1.1.0/24 on this node
+//	192.0.2.11, 12  this node; 11 is on its link to the world
+//	10.1.1.1        this node on its link to the pods
+//	198.51.100.7    a client outside the cluster
+var (
+	podCIDR    = netip.MustParsePrefix("10.1.0.0/16")
+	onWorld    = netip.MustParseAddr("192.0.2.11")
+	onPods     = netip.MustParseAddr("10.1.1.1")
+	aPod       = packettest.Pod("10.1.1.50")
+	farPod     = packettest.Outside("10.1.2.50")
+	aClient    = packettest.Outside("198.51.100.7")
+	theNode    = packettest.HostAt("192.0.2.12")
+	transports = []packettest.Protocol{packettest.TCP, packettest.UDP, packettest.SCTP}
+)
+
+// knowledge is what an agent was told about whom to masquerade.
+type knowledge string
+
+const (
+	podsKnown      knowledge = "pods known"
+	podsUnknown    knowledge = "pods unknown"
+	masqueradesAll knowledge = "everyone masqueraded"
+)
+
+func (k knowledge) config(f nft.Family) nft.Config {
+	cfg := nft.Config{Family: f, MasqueradeAll: k == masqueradesAll}
+	if k != podsUnknown {
+		cfg.ClusterCIDR = podCIDR
+		if f == nft.IPv6 {
+			cfg.ClusterCIDR = packettest.TwinPrefix(podCIDR)
+		}
+	}
+	return cfg
+}
+
+// service is a service with one frontend, the same in all three protocols.
+// Endpoints that begin with "@" are on this node.
+func service(frontend string, endpoints ...string) nft.Service {
+	s := nft.Service{Name: "demo/" + frontend}
+	for _, p := range transports {
+		s.Frontends = append(s.Frontends, speaking(p, frontend, endpoints...))
+	}
+	return s
+}
+
+func speaking(p packettest.Protocol, frontend string, endpoints ...string) nft.Frontend {
+	f := nft.Frontend{Addr: netip.MustParseAddrPort(frontend), Protocol: nft.Protocol(p)}
+	for _, e := range endpoints {
+		b := nft.Backend{Weight: 1}
+		if e[0] == '@' {
+			b.Local, e = true, e[1:]
+		}
+		b.Addr = netip.MustParseAddrPort(e)
+		f.Backends = append(f.Backends, b)
+	}
+	return f
+}
+
+// silent is a service without endpoints that drops instead of refusing.
+func silent(s nft.Service) nft.Service {
+	for i := range s.Frontends {
+		s.Frontends[i].Empty = nft.Drop
+	}
+	return s
+}
+
+// in gives a service in IPv4 the addresses of a family.
+func in(f nft.Family, s nft.Service) nft.Service {
+	if f == nft.IPv4 {
+		return s
+	}
+	frontends := make([]nft.Frontend, len(s.Frontends))
+	for i, fe := range s.Frontends {
+		fe.Addr = packettest.TwinPort(fe.Addr)
+		backends := make([]nft.Backend, len(fe.Backends))
+		for j, b := range fe.Backends {
+			b.Addr = packettest.TwinPort(b.Addr)
+			backends[j] = b
+		}
+		fe.Backends = backends
+		frontends[i] = fe
+	}
+	s.Frontends = frontends
+	return s
+}
+
+// inFamily gives an address in IPv4 its form in a family.
+func inFamily(f nft.Family, a netip.AddrPort) netip.AddrPort {
+	if f == nft.IPv4 {
+		return a
+	}
+	return packettest.TwinPort(a)
+}
+
+// node is a lab whose node has a connection to nf_tables.
+type node struct {
+	*packettest.Lab
+	conn *nft.Conn
+}
+
+func newNode(t testing.TB) *node {
+	t.Helper()
+	n := &node{Lab: packettest.New(t, packettest.Options{})}
+	n.Node.Must(t, func() (err error) {
+		n.conn, err = nft.Dial()
+		return err
+	})
+	t.Cleanup(func() { _ = n.conn.Close() })
+	return n
+}
+
+// serve makes services in IPv4 all that the node serves in a family.
+func (n *node) serve(t testing.TB, cfg nft.Config, services ...nft.Service) *nft.Table {
+	t.Helper()
+	_, err := n.conn.Cleanup(context.Background())
+	require.NoError(t, err)
+	of := make([]nft.Service, len(services))
+	for i, s := range services {
+		of[i] = in(cfg.Family, s)
+	}
+	table, problems := nft.Compile(cfg, of)
+	require.Empty(t, problems)
+	n.commit(t, table)
+	return table
+}
+
+// set changes one service, given in IPv4.
+func (n *node) set(t testing.TB, table *nft.Table, s nft.Service) {
+	t.Helper()
+	require.Empty(t, table.Set(in(table.Family(), s)))
+	n.commit(t, table)
+}
+
+func (n *node) commit(t testing.TB, table *nft.Table) {
+	t.Helper()
+	require.NoError(t, n.conn.Apply(context.Background(), table.Changes()))
+	table.Committed()
+}
+
+// probe sends a probe, given in IPv4, in a family.
+func (n *node) probe(t testing.TB, f nft.Family, p packettest.Probe) packettest.Outcome {
+	t.Helper()
+	if f == nft.IPv6 {
+		p = p.Twin()
+	}
+	return n.Probe(t, p)
+}
+
+// eachTransport runs a test for each family and transport protocol.
+func eachTransport(t *testing.T, test func(t *testing.T, f nft.Family, p packettest.Protocol)) {
+	t.Helper()
+	for _, f := range nft.Families {
+		for _, p := range transports {
+			t.Run(fmt.Sprintf("%v/%v", f, p), func(t *testing.T) { test(t, f, p) })
+		}
+	}
+}
