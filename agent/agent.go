@@ -124,21 +124,18 @@ func (a *Agent) Once(ctx context.Context) (Round, error) {
 // an error if none can be read; one that cannot is tried again with the rounds.
 func (a *Agent) start(ctx context.Context, k Kernel) error {
 	a.setFamilies(a.servedFamilies())
-	var first error
-	readable := 0
+	failed := make(map[nft.Family]error)
 	for _, f := range a.families {
 		if err := f.adopt(ctx, k); err != nil {
+			failed[f.id] = err
 			f.retry.fail(a.now())
-			a.log.Error("cannot read the kernel's table", "family", f.id.String(), "error", err)
-			if first == nil {
-				first = err
-			}
-			continue
 		}
-		readable++
 	}
-	if readable == 0 {
-		return first
+	if len(failed) == len(a.families) {
+		return failed[a.families[0].id]
+	}
+	for f, err := range failed {
+		a.log.Error("cannot read the kernel's table; it is tried again", "family", f.String(), "error", err)
 	}
 	return nil
 }

@@ -75,7 +75,7 @@ func unquote(quoted string) string {
 }
 
 func noticeOfTable(p nft.Problem) Notice {
-	return Notice{Reason: Skipped, Kind: "Service", Object: p.Service, Field: portField(p.Port), Value: p.Object, Message: p.Reason}
+	return Notice{Reason: Skipped, Kind: "Service", Object: p.Service, Field: portField(p.Port), Value: p.Object, Message: p.Reason + "; it is left out"}
 }
 
 func noticeOfPolicy(s *informer.Service, used string) Notice {

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/nearside/nearside/agent"
+)
+
+// agentFlags are the flags of the running agent.
+type agentFlags struct {
+	minSyncPeriod  time.Duration
+	healthzAddress string
+	metricsAddress string
+	socket         string
+}
+
+func (f *agentFlags) add(flags *pflag.FlagSet) {
+	flags.DurationVar(&f.minSyncPeriod, "min-sync-period", agent.DefaultMinSyncPeriod,
+		"least time between two rounds; changes in between are handled together; 0 means no wait")
+	flags.StringVar(&f.healthzAddress, "healthz-bind-address", "0.0.0.0:10256", "address of /healthz and /livez; empty means none")
+	flags.StringVar(&f.metricsAddress, "metrics-bind-address", "127.0.0.1:10249", "address of /metrics; empty means none")
+	flags.StringVar(&f.socket, "socket", "", "unix socket on which nearside explain --agent may ask; empty means none")
+}
+
+func newRunCommand() *cobra.Command {
+	var source sourceFlags
+	var node nodeFlags
+	var running agentFlags
+	var logs logFlags
+	cmd := &cobra.Command{
+		Use:   "run [flags]",
+		Short: "Run the node agent; needs root",
+		Long: `Follows Services, EndpointSlices and Nodes, and keeps the tables "ip nearside"
+and "ip6 nearside" of this node up to date until it is told to stop. The tables
+stay when it ends, so that a restart is not noticed by connections; nearside
+cleanup removes them.
+
+The objects come from a Kubernetes API server (--kubeconfig, or the service
+account when running in a pod) or from manifests that are watched (--manifests).`,
+		Example: `  nearside run --kubeconfig /etc/nearside/kubeconfig --cluster-cidr 10.244.0.0/16
+  nearside run --manifests /etc/nearside/manifests --node-name node-a
+  nearside run --manifests manifests/ --node-name node-a --socket /run/nearside.sock`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			log, err := logs.logger(cmd.ErrOrStderr(), true)
+			if err != nil {
+				return err
+			}
+			opts, err := node.options(cmd.Flags())
+			if err != nil {
+				return err
+			}
+			if opts.Source, err = source.source(cmd.InOrStdin(), log); err != nil {
+				return err
+			}
+			opts.Log = log
+			opts.MinSyncPeriod = noWaitIfZero(running.minSyncPeriod)
+			opts.HealthzAddress, opts.MetricsAddress = running.healthzAddress, running.metricsAddress
+			opts.Socket = running.socket
+			a, err := newAgent(opts)
+			if err != nil {
+				return err
+			}
+			log.Info("starting", "version", readVersion().String(), "node", opts.NodeName)
+			if err := a.Run(cmd.Context()); err != nil {
+				return err
+			}
+			log.Info("stopped; the tables stay")
+			return nil
+		},
+	}
+	source.add(cmd.Flags())
+	node.add(cmd.Flags())
+	running.add(cmd.Flags())
+	logs.add(cmd.Flags())
+	return cmd
+}
