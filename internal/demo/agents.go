@@ -45,12 +45,13 @@ func startAgent(program, base, folder, node string, host *netlab.Host) (*nodeAge
 
 // gone returns an error if the agent has ended, with its last words.
 func (a *nodeAgent) gone() error {
-	select {
-	case <-a.process.Done():
-	default:
+	if !ended(a.process.Done()) {
 		return nil
 	}
-	return fmt.Errorf("agent of %s ended by itself (%v): %s", a.node, a.process.Err(), a.lastWords())
+	if a.process.Err() == nil {
+		return fmt.Errorf("agent of %s ended by itself: %s", a.node, a.lastWords())
+	}
+	return fmt.Errorf("agent of %s ended by itself (%w): %s", a.node, a.process.Err(), a.lastWords())
 }
 
 // lastWords returns the last line that the agent printed.
@@ -69,7 +70,7 @@ func (a *nodeAgent) lastWords() string {
 // stop ends the agent. One that has ended before has been noticed elsewhere.
 func (a *nodeAgent) stop() error {
 	const patience = 5 * time.Second
-	if a.gone() != nil {
+	if ended(a.process.Done()) {
 		return nil
 	}
 	if err := a.process.Stop(patience); err != nil {

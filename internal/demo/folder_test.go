@@ -15,17 +15,17 @@ func TestRemoveFolders(t *testing.T) {
 	require.NoError(t, gone.Run())
 	dead := gone.Process.Pid
 	base := t.TempDir()
-	make := func(name string) string {
+	folder := func(name string) string {
 		path := filepath.Join(base, name)
 		require.NoError(t, os.MkdirAll(filepath.Join(path, "manifests"), 0o755))
 		return path
 	}
-	left := make(fmt.Sprintf("%s-%d-123", labName, dead))
+	left := folder(fmt.Sprintf("%s-%d-123", labName, dead))
 	kept := []string{
-		make(fmt.Sprintf("%s-%d-123", labName, os.Getpid())),
-		make(fmt.Sprintf("%s-%d", labName, dead)),
-		make(fmt.Sprintf("other-%d-123", dead)),
-		make(labName + "-x-123"),
+		folder(fmt.Sprintf("%s-%d-123", labName, os.Getpid())),
+		folder(fmt.Sprintf("%s-%d", labName, dead)),
+		folder(fmt.Sprintf("other-%d-123", dead)),
+		folder(labName + "-x-123"),
 	}
 	link := filepath.Join(base, fmt.Sprintf("%s-%d-link", labName, dead))
 	require.NoError(t, os.Symlink(kept[0], link))

@@ -90,7 +90,7 @@ func TestDemoInterrupted(t *testing.T) {
 			var exit *exec.ExitError
 			require.ErrorAs(t, err, &exit)
 			require.Equal(t, 1, exit.ExitCode(), rest)
-			require.Contains(t, rest, "the demo was interrupted ("+tc.signal.String()+")")
+			require.Contains(t, rest, "the demo was interrupted ("+tc.signal.String()+"); all that it had made is removed")
 			requireNothingLeft(t, c.pid)
 		})
 	}

@@ -3,7 +3,6 @@ package demo
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 )
@@ -43,9 +42,8 @@ func (d *demo) showLeave(ctx context.Context) (problems []string, err error) {
 	if _, err := d.stage.setPolicy(ctx, policyPreferLocal); err != nil {
 		return nil, err
 	}
-	p, _ := d.stage.sc.pod(leaving)
-	s := &leaveScene{demo: d, node: p.node, moments: make(map[string][]moment)}
-	s.service = d.stage.sc.services[slices.IndexFunc(d.stage.sc.services, func(svc service) bool { return svc.name == p.service })]
+	p := d.stage.sc.pod(leaving)
+	s := &leaveScene{demo: d, node: p.node, service: d.stage.sc.service(p.service), moments: make(map[string][]moment)}
 	if err := s.run(ctx); err != nil {
 		return nil, err
 	}

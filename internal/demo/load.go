@@ -33,11 +33,10 @@ func (l load) repeat(ctx context.Context, more func() bool, record func(start ti
 				for ctx.Err() == nil && more() {
 					start := time.Now()
 					o := exchange(ctx, l.address, l.patience)
-					if ctx.Err() != nil {
-						return nil
+					if ctx.Err() == nil {
+						record(start, o)
+						time.Sleep(l.pause)
 					}
-					record(start, o)
-					time.Sleep(l.pause)
 				}
 				return nil
 			})

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"maps"
 	"net/netip"
 	"testing"
 
@@ -41,9 +42,7 @@ func TestAllowed(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			now := sc.start()
-			for pod, c := range tc.change {
-				now[pod] = c
-			}
+			maps.Copy(now, tc.change)
 			require.Equal(t, tc.want, sc.allowed(tc.policy, tc.service, tc.node, now))
 		})
 	}
@@ -78,9 +77,7 @@ func TestAllowedAgreesWithSelector(t *testing.T) {
 	for _, states := range []conditions{nil, {"cart-1": terminating}, {"cart-1": absent},
 		{"cart-1": terminating, "cart-2": terminating, "cart-3": terminating}, {"cart-1": absent, "cart-4": ready}} {
 		now := sc.start()
-		for pod, c := range states {
-			now[pod] = c
-		}
+		maps.Copy(now, states)
 		for _, p := range policies() {
 			for _, s := range sc.services {
 				for _, node := range sc.nodes() {

@@ -65,10 +65,7 @@ func (sc *scenario) policyRow(m *measured, endpoints []pod) []string {
 }
 
 // nodeOf returns the node of a pod, empty for a name that is none.
-func (sc *scenario) nodeOf(name string) string {
-	p, _ := sc.pod(name)
-	return p.node
-}
+func (sc *scenario) nodeOf(name string) string { return sc.pod(name).node }
 
 // percent writes a share of which something may be left out: nothing is a dash.
 func percent(share float64, n int) string {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -57,9 +58,14 @@ func Run(ctx context.Context, opts Options) error {
 func (d *demo) runIn(ctx context.Context, lab *netlab.Lab) (err error) {
 	var undo []func() error
 	defer func() {
-		for i := len(undo) - 1; i >= 0; i-- {
-			err = errors.Join(err, undo[i]())
+		var left error
+		for _, f := range slices.Backward(undo) {
+			left = errors.Join(left, f())
 		}
+		if ctx.Err() != nil && left == nil {
+			err = fmt.Errorf("%w; all that it had made is removed", err)
+		}
+		err = errors.Join(err, left)
 	}()
 	undo = append(undo, lab.Close)
 	folder, err := newFolder()
@@ -72,7 +78,8 @@ func (d *demo) runIn(ctx context.Context, lab *netlab.Lab) (err error) {
 	undo = append(undo, d.stage.close)
 	err = d.play(ctx, lab, folder)
 	if ctx.Err() != nil {
-		return context.Cause(ctx) // whatever else went wrong is a consequence
+		// Whatever else went wrong is a consequence.
+		return fmt.Errorf("the demo was interrupted (%w)", context.Cause(ctx))
 	}
 	return err
 }
@@ -126,7 +133,7 @@ func cancelOnSignal(end context.CancelCauseFunc) (reset func()) {
 	go func() {
 		select {
 		case s := <-signals:
-			end(fmt.Errorf("the demo was interrupted (%s); all that it had made is removed", s))
+			end(errors.New(s.String()))
 		case <-done:
 		}
 	}()

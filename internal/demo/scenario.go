@@ -100,13 +100,18 @@ func (sc *scenario) zone(node string) string {
 	return ""
 }
 
-// pod returns the pod of that name.
-func (sc *scenario) pod(name string) (pod, bool) {
+// pod returns the pod of that name, a nameless one if there is none.
+func (sc *scenario) pod(name string) pod {
 	i := slices.IndexFunc(sc.pods, func(p pod) bool { return p.name == name })
 	if i < 0 {
-		return pod{}, false
+		return pod{}
 	}
-	return sc.pods[i], true
+	return sc.pods[i]
+}
+
+// service returns the service of that name.
+func (sc *scenario) service(name string) service {
+	return sc.services[slices.IndexFunc(sc.services, func(s service) bool { return s.name == name })]
 }
 
 // client returns the client pod of a node.

@@ -58,7 +58,7 @@ func TestCluster(t *testing.T) {
 			lab := newLab(t)
 			cluster, err := BuildCluster(t.Context(), lab, testPlan(tc.delay))
 			require.NoError(t, err)
-			defer cluster.Close()
+			defer func() { require.NoError(t, cluster.Close()) }()
 			delayed, why := cluster.Delayed()
 			require.NoError(t, why)
 			require.Equal(t, tc.delay > 0, delayed)
@@ -83,7 +83,7 @@ func connect(t *testing.T, c *Cluster, from, to string) time.Duration {
 	t.Helper()
 	l, err := c.Pod(to).Host.Listen(t.Context(), "tcp4", netip.AddrPortFrom(c.Pod(to).Addr, 8080).String())
 	require.NoError(t, err)
-	defer l.Close()
+	defer func() { require.NoError(t, l.Close()) }()
 	least := time.Hour
 	for range 3 {
 		var conn net.Conn
@@ -98,8 +98,8 @@ func connect(t *testing.T, c *Cluster, from, to string) time.Duration {
 		require.NoError(t, err)
 		peer := accepted.RemoteAddr().(*net.TCPAddr).AddrPort().Addr()
 		require.Equal(t, c.Pod(from).Addr, peer)
-		accepted.Close()
-		conn.Close()
+		require.NoError(t, accepted.Close())
+		require.NoError(t, conn.Close())
 		least = min(least, took)
 	}
 	return least

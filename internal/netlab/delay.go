@@ -121,7 +121,7 @@ func receive(from *os.File, queue chan<- packet, delay time.Duration) {
 func (l *delayedLink) close() {
 	for _, end := range l.ends {
 		if end != nil {
-			end.Close()
+			_ = end.Close()
 		}
 	}
 	l.wg.Wait()

@@ -129,7 +129,7 @@ func (l *Lab) Close() error {
 	slices.Sort(names)
 	err := removeNamespaces(ctx, l.ip, names)
 	for _, h := range l.hosts {
-		h.ns.Close()
+		_ = h.ns.Close()
 	}
 	if err != nil {
 		return fmt.Errorf("remove network namespaces: %w", err)

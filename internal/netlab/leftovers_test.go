@@ -55,7 +55,7 @@ func TestLeftoverOfAReusedProcessNumber(t *testing.T) {
 	t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", namespace).Run() })
 	lab, err := New(t.Context(), Options{Name: name})
 	require.NoError(t, err)
-	defer lab.Close()
+	t.Cleanup(func() { require.NoError(t, lab.Close()) })
 	require.NoFileExists(t, filepath.Join(namespaceFolder, namespace))
 }
 
