@@ -12,8 +12,12 @@ import (
 //	198.51.100.7  2001:db8:51:100::7   everyone else's
 //
 // The decimal digits are written as they are, so no two addresses share a twin
-// as long as they differ behind the first byte.
+// as long as they differ behind the first byte. The unspecified address is the
+// twin of the unspecified address.
 func Twin(v4 netip.Addr) netip.Addr {
+	if v4.IsUnspecified() {
+		return netip.IPv6Unspecified()
+	}
 	b := v4.As4()
 	var v6 [16]byte
 	if b[0] == 10 {
@@ -32,10 +36,10 @@ func TwinPort(v4 netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(Twin(v4.Addr()), v4.Port())
 }
 
-// TwinPrefix is Twin for a prefix of 8, 16, 24 or 32 bits, whose twin has 32,
-// 48, 64 or 128. It panics on any other.
+// TwinPrefix is Twin for a prefix of 0, 8, 16, 24 or 32 bits, whose twin has 0,
+// 32, 48, 64 or 128. It panics on any other.
 func TwinPrefix(v4 netip.Prefix) netip.Prefix {
-	bits, ok := map[int]int{8: 32, 16: 48, 24: 64, 32: 128}[v4.Bits()]
+	bits, ok := map[int]int{0: 0, 8: 32, 16: 48, 24: 64, 32: 128}[v4.Bits()]
 	if !ok {
 		panic("packettest: no twin of prefix " + v4.String())
 	}

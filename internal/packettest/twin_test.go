@@ -13,10 +13,12 @@ func TestTwinsReadAlike(t *testing.T) {
 		"10.1.1.255":   "fd00:10:1:1::255",
 		"198.51.100.7": "2001:db8:51:100::7",
 		"192.0.2.11":   "2001:db8:0:2::11",
+		"0.0.0.0":      "::",
 	} {
 		require.Equal(t, netip.MustParseAddr(want), Twin(netip.MustParseAddr(v4)))
 	}
 	require.Equal(t, "fd00:10:1::/48", TwinPrefix(netip.MustParsePrefix("10.1.0.0/16")).String())
+	require.Equal(t, "::/0", TwinPrefix(netip.MustParsePrefix("0.0.0.0/0")).String())
 	require.Equal(t, "[fd00:10:96::10]:80", TwinPort(To("10.96.0.10:80")).String())
 	require.Panics(t, func() { TwinPrefix(netip.MustParsePrefix("10.0.0.0/12")) })
 }
