@@ -2,7 +2,6 @@ package examples_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -28,7 +27,7 @@ func runWithPrograms(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "make a folder for the programs:", err)
 		return 1
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	build := exec.Command("go", "build", "-o", dir+"/", "./...", "../cmd/nearside")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
@@ -55,7 +54,7 @@ func run(t *testing.T, name string, args ...string) result {
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
 		var exit *exec.ExitError
-		require.True(t, errors.As(err, &exit), "run %s: %v", name, err)
+		require.ErrorAs(t, err, &exit, "run %s", name)
 	}
 	return result{out: out.String(), err: errs.String(), status: cmd.ProcessState.ExitCode()}
 }

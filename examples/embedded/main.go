@@ -57,7 +57,7 @@ func options(node, path, policy string) agent.Options {
 }
 
 func run(ctx context.Context, out io.Writer, opts agent.Options, apply bool) error {
-	a, err := agent.New(opts)
+	a, err := agent.New(opts) //nolint:contextcheck // New does nothing yet that could be stopped
 	if err != nil {
 		return err
 	}

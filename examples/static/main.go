@@ -30,7 +30,7 @@ func main() {
 	protocol := flag.String("protocol", "tcp", "tcp, udp or sctp")
 	apply := flag.Bool("apply", false, "write to the kernel instead of standard output")
 	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "usage: static [flags] ADDRESS:PORT[=WEIGHT]...")
+		fmt.Fprintln(os.Stderr, "usage: static [flags] ADDRESS:PORT[=WEIGHT]...")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -104,7 +104,7 @@ func program(ctx context.Context, out io.Writer, table *nft.Table, service nft.S
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer conn.Close() //nolint:errcheck // what matters was acknowledged
 	present, err := conn.ReadBack(ctx, table.Family())
 	if err != nil {
 		return err
