@@ -15,9 +15,14 @@ export GIT_CONFIG_VALUE_0 := $(CURDIR)
 export GOFLAGS := $(strip $(shell go env GOFLAGS) -buildvcs=false)
 BUILDVCS := $(shell git -c safe.directory='$(CURDIR)' rev-parse HEAD >/dev/null 2>&1 && echo auto || echo false)
 
-# VERSION names a release; without it the program calls itself after its commit.
+# One way to compile for building, testing and trying: what is tested is what is
+# built, and nothing is compiled twice. It also needs no C compiler.
+export CGO_ENABLED := 0
+
+# VERSION names a release, which is built without traces of this machine. Without
+# it the program calls itself after its commit.
 VERSION :=
-GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=$(BUILDVCS) -ldflags '-s -w $(if $(VERSION),-X main.version=$(VERSION))'
+RELEASE := $(if $(VERSION),-trimpath -ldflags '-s -w -X main.version=$(VERSION)')
 # The kernel is an input that Go's cache of test results knows nothing of.
 GO_TEST := go test -count=1 -timeout=20m
 LINT := bin/golangci-lint
@@ -34,8 +39,8 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
 
 .PHONY: build
-build: ## bin/nearside, a static program
-	$(GO_BUILD) -o bin/nearside ./cmd/nearside
+build: ## bin/nearside, a static program; VERSION=v1.2.3 for a release
+	go build -buildvcs=$(BUILDVCS) $(RELEASE) -o bin/nearside ./cmd/nearside
 
 .PHONY: demo
 demo: build ## a small cluster of network namespaces with real traffic (root; about 20 s)

@@ -2,7 +2,6 @@ package docs_test
 
 import (
 	"encoding/xml"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -67,6 +66,6 @@ func TestPicturesAreWellFormed(t *testing.T) {
 		for decoder := xml.NewDecoder(file); err == nil; {
 			_, err = decoder.Token()
 		}
-		require.Truef(t, errors.Is(err, io.EOF), "%s: %v", name, err)
+		require.ErrorIs(t, err, io.EOF, name)
 	}
 }
