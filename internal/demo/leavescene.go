@@ -44,6 +44,7 @@ func (d *demo) showLeave(ctx context.Context) (problems []string, err error) {
 	}
 	p := d.stage.sc.pod(leaving)
 	s := &leaveScene{demo: d, node: p.node, service: d.stage.sc.service(p.service), moments: make(map[string][]moment)}
+	d.leave = s
 	if err := s.run(ctx); err != nil {
 		return nil, err
 	}
@@ -155,7 +156,6 @@ func (s *leaveScene) print() {
 	s.console.printf("%s\n", timeline(s.moments[s.node], s.events, func(pod string) bool { return sc.nodeOf(pod) == s.node }, leaveEnd))
 	for _, node := range sc.nodes() {
 		answered, failed := s.sum(node)
-		s.connections += answered + failed
 		s.console.printf("  %s: %s new connections, %d failed\n", node, thousands(answered+failed), failed)
 	}
 	s.console.printf("  %s: %d connections kept open meanwhile: %s, %d failed\n", s.node, keptConnections, s.kept, s.kept.failed)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -54,6 +55,9 @@ func TestOptions(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, o.ZoneDelay)
 	require.Equal(t, 5, o.Connections)
+
+	_, err = Options{ZoneDelay: time.Second}.withDefaults()
+	require.ErrorContains(t, err, "delay packets between zones by 1s: expected at most 100ms")
 
 	_, err = Options{Connections: -5}.withDefaults()
 	require.ErrorContains(t, err, "make -5 connections from each client: expected a positive number")

@@ -7,10 +7,13 @@ import (
 	"time"
 )
 
-// Defaults of Options.
+// Defaults and limits of Options.
 const (
 	DefaultConnections = 1000
 	DefaultZoneDelay   = 500 * time.Microsecond
+	// MaxZoneDelay is as far as one gets on Earth; with more, the demo takes too
+	// long and its scenes run into each other.
+	MaxZoneDelay = 100 * time.Millisecond
 )
 
 // Options configures Run. The zero value is the demo as people see it, without
@@ -24,7 +27,8 @@ type Options struct {
 	// DefaultConnections.
 	Connections int
 	// ZoneDelay is the time a packet takes between two zones, each way. Zero
-	// means DefaultZoneDelay, negative no delay.
+	// means DefaultZoneDelay, negative no delay,
+	// and more than MaxZoneDelay is an error.
 	ZoneDelay time.Duration
 	// Out gets the tables and the verdict, Progress what is being done. Nil
 	// means nowhere. If Progress is a terminal it gets one line that changes,
@@ -51,6 +55,8 @@ func (o Options) withDefaults() (Options, error) {
 		o.ZoneDelay = DefaultZoneDelay
 	case o.ZoneDelay < 0:
 		o.ZoneDelay = 0
+	case o.ZoneDelay > MaxZoneDelay:
+		return o, fmt.Errorf("delay packets between zones by %s: expected at most %s", o.ZoneDelay, MaxZoneDelay)
 	}
 	if o.Out == nil {
 		o.Out = io.Discard

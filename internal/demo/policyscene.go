@@ -51,7 +51,6 @@ func (d *demo) showPolicy(ctx context.Context, p policy) (problems []string, err
 		d.console.printf("\n  %s/%s %s\n%s", namespace, s.name, s.dialled, indent(d.stage.sc.policyTable(s.name, all[s.name])))
 		for i := range all[s.name] {
 			m := &all[s.name][i]
-			d.connections += m.tally.answered + m.tally.failed
 			for _, text := range m.check() {
 				problems = append(problems, fmt.Sprintf("%s, %s/%s from %s: %s", p.name, namespace, s.name, m.node, text))
 			}

@@ -53,7 +53,7 @@ func (sc *scenario) policyRow(m *measured, endpoints []pod) []string {
 			percent(m.tally.shareOf(func(name string) bool { return sc.nodeOf(name) == m.node }), m.tally.answered),
 			percent(m.tally.shareOf(func(name string) bool { return sc.zone(sc.nodeOf(name)) == zone }), m.tally.answered),
 			thousands(m.failed()),
-			milliseconds(m.tally.connectTime(50)), milliseconds(m.tally.connectTime(99)))
+			connectText(m.tally, 50), connectText(m.tally, 99))
 	}
 	switch {
 	case m.dropped() && m.tally.answered == 0:
@@ -62,6 +62,29 @@ func (sc *scenario) policyRow(m *measured, endpoints []pod) []string {
 		cells = append(cells, m.tally.reason())
 	}
 	return cells
+}
+
+// summaryTable compares the policies.
+func summaryTable(sc *scenario, results []result) string {
+	t := &table{align: "lrrrrrr"}
+	t.row("policy", "answered", "same node", "same zone", "failed", "p50", "p99")
+	for _, r := range results {
+		all := new(tally)
+		failed, onNode, inZone := 0, 0, 0
+		for _, s := range sc.services {
+			for i := range r.services[s.name] {
+				m := &r.services[s.name][i]
+				all.merge(m.tally)
+				failed += m.failed()
+				onNode += m.tally.count(func(pod string) bool { return sc.nodeOf(pod) == m.node })
+				inZone += m.tally.count(func(pod string) bool { return sc.zone(sc.nodeOf(pod)) == sc.zone(m.node) })
+			}
+		}
+		n := float64(max(all.answered, 1))
+		t.row(r.policy.name, thousands(all.answered), percent(float64(onNode)/n, all.answered), percent(float64(inZone)/n, all.answered),
+			thousands(failed), connectText(all, 50), connectText(all, 99))
+	}
+	return t.String()
 }
 
 // nodeOf returns the node of a pod, empty for a name that is none.
@@ -73,6 +96,14 @@ func percent(share float64, n int) string {
 		return "-"
 	}
 	return fmt.Sprintf("%.1f%%", 100*share)
+}
+
+// connectText writes a percentile of the time to connect.
+func connectText(t *tally, percent float64) string {
+	if t.answered == 0 {
+		return "-"
+	}
+	return milliseconds(t.connectTime(percent))
 }
 
 func milliseconds(d time.Duration) string {

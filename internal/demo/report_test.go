@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"bytes"
 	"errors"
 	"testing"
 	"time"
@@ -35,6 +36,43 @@ func TestPolicyTable(t *testing.T) {
 		{node: "node-c", tally: none},
 	}
 	golden(t, "policytable.golden", sc.policyTable("cart", rows))
+}
+
+func TestSummaryTable(t *testing.T) {
+	rows := func(cart map[string]int, failed int) map[string][]measured {
+		return map[string][]measured{
+			"cart":  {{node: "node-a", allowed: []string{"cart-1"}, tally: tallyOf(cart, failed)}, {node: "node-c", tally: tallyOf(nil, 20)}},
+			"stock": {{node: "node-c", allowed: []string{"stock-2"}, tally: tallyOf(map[string]int{"stock-2": 100}, 0)}},
+		}
+	}
+	golden(t, "summarytable.golden", summaryTable(theScenario(), []result{
+		{policy: policyCluster, services: rows(map[string]int{"cart-1": 40, "cart-2": 60}, 1)},
+		{policy: policyPreferLocal, services: rows(map[string]int{"cart-1": 1000}, 0)},
+		{policy: policyLocal, services: map[string][]measured{"cart": {{node: "node-c", tally: tallyOf(nil, 20)}}}},
+	}))
+}
+
+func TestVerdict(t *testing.T) {
+	run := func(problems ...string) (string, error) {
+		var out bytes.Buffer
+		d := &demo{console: newConsole(Options{Out: &out}, func(error) {}), leave: &leaveScene{moments: map[string][]moment{
+			"node-a": {{outcome: outcome{pod: "cart-1"}}, {outcome: outcome{err: errors.New("boom")}}},
+		}}}
+		d.results = []result{{policy: policyLocal, services: map[string][]measured{"cart": {
+			{node: "node-a", allowed: []string{"cart-1"}, tally: tallyOf(map[string]int{"cart-1": 999}, 1)},
+			{node: "node-c", tally: tallyOf(nil, 20)},
+		}}}}
+		err := d.verdict(problems, 12*time.Second)
+		return out.String(), err
+	}
+	text, err := run()
+	require.NoError(t, err)
+	require.Equal(t, "\nPASS: 1,000 connections answered, 20 dropped because Local demands it, 2 failed, in 12 s. "+
+		"Every connection went where its policy says.\n", text)
+	text, err = run("this is off", "and that")
+	require.ErrorIs(t, err, ErrOff)
+	require.Contains(t, text, "\nFAIL: 1,000 connections")
+	require.Contains(t, text, "\n  - this is off\n  - and that\n")
 }
 
 func TestPolicyTableWithoutAnswers(t *testing.T) {

@@ -20,11 +20,11 @@ var ErrOff = errors.New("the demo found something that is not as it should be; i
 
 // demo is one run.
 type demo struct {
-	opts        Options
-	console     *console
-	stage       *stage
-	connections int      // made so far
-	results     []result // of the policies, in their order
+	opts    Options
+	console *console
+	stage   *stage
+	results []result // of the policies, in their order
+	leave   *leaveScene
 }
 
 // Run runs the demo. It needs root and the program ip; the error says so when
@@ -108,19 +108,39 @@ func (d *demo) play(ctx context.Context, lab *netlab.Lab, folder string) error {
 	if err != nil {
 		return err
 	}
+	d.console.printf("\nAll new connections to both services, by policy\n\n%s", summaryTable(d.stage.sc, d.results))
 	return d.verdict(append(problems, found...), time.Since(began))
 }
 
 // verdict prints the last lines.
 func (d *demo) verdict(problems []string, took time.Duration) error {
+	answered, dropped, failed := d.totals()
+	sum := fmt.Sprintf("%s connections answered, %d dropped because Local demands it, %d failed, in %.0f s",
+		thousands(answered), dropped, failed, took.Seconds())
 	if len(problems) == 0 {
-		d.console.printf("\nPASS: %s connections in %.0f s, none failed, and each went where its policy says.\n",
-			thousands(d.connections), took.Seconds())
+		d.console.printf("\nPASS: %s. Every connection went where its policy says.\n", sum)
 		return nil
 	}
-	d.console.printf("\nFAIL: of %s connections in %.0f s, not all went as they should:\n  - %s\n",
-		thousands(d.connections), took.Seconds(), strings.Join(problems, "\n  - "))
+	d.console.printf("\nFAIL: %s. Not all is as it should be:\n  - %s\n", sum, strings.Join(problems, "\n  - "))
 	return ErrOff
+}
+
+// totals counts the new connections of all scenes.
+func (d *demo) totals() (answered, dropped, failed int) {
+	for _, r := range d.results {
+		for _, rows := range r.services {
+			for i := range rows {
+				answered += rows[i].tally.answered
+				failed += rows[i].failed()
+				dropped += rows[i].tally.failed - rows[i].failed()
+			}
+		}
+	}
+	for node := range d.leave.moments {
+		a, f := d.leave.sum(node)
+		answered, failed = answered+a, failed+f
+	}
+	return answered, dropped, failed
 }
 
 // cancelOnSignal ends the context when the process is asked to end, also by a

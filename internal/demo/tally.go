@@ -69,13 +69,17 @@ func (t *tally) shareOf(counts func(pod string) bool) float64 {
 	if t.answered == 0 {
 		return 0
 	}
-	n := 0
+	return float64(t.count(counts)) / float64(t.answered)
+}
+
+// count is the number of connections that certain pods answered.
+func (t *tally) count(counts func(pod string) bool) (n int) {
 	for pod, k := range t.byPod {
 		if counts(pod) {
 			n += k
 		}
 	}
-	return float64(n) / float64(t.answered)
+	return n
 }
 
 // pods returns who answered, sorted.

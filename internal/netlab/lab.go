@@ -52,7 +52,7 @@ func New(ctx context.Context, opts Options) (*Lab, error) {
 	if os.Geteuid() != 0 {
 		return nil, ErrNotRoot
 	}
-	ip, err := findIP()
+	ip, err := findIP("ip", "/usr/sbin/ip", "/sbin/ip")
 	if err != nil {
 		return nil, err
 	}
@@ -66,9 +66,10 @@ func New(ctx context.Context, opts Options) (*Lab, error) {
 	}, nil
 }
 
-// findIP also looks where a PATH made for ordinary users does not.
-func findIP() (string, error) {
-	for _, name := range []string{"ip", "/usr/sbin/ip", "/sbin/ip"} {
+// findIP returns the first of the programs that there is. They include paths
+// where a PATH made for ordinary users does not lead.
+func findIP(names ...string) (string, error) {
+	for _, name := range names {
 		if path, err := exec.LookPath(name); err == nil {
 			return path, nil
 		}

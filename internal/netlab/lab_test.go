@@ -1,6 +1,8 @@
 package netlab
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,4 +25,16 @@ func TestLabRefusesHosts(t *testing.T) {
 	require.NoError(t, lab.Close(), "closing twice")
 	_, err = lab.AddHost(t.Context(), "beta")
 	require.ErrorContains(t, err, "closed")
+}
+
+func TestFindIP(t *testing.T) {
+	folder := t.TempDir()
+	ip := filepath.Join(folder, "ip")
+	require.NoError(t, os.WriteFile(ip, nil, 0o755))
+	got, err := findIP(filepath.Join(folder, "absent"), ip)
+	require.NoError(t, err)
+	require.Equal(t, ip, got)
+	_, err = findIP(filepath.Join(folder, "absent"))
+	require.ErrorIs(t, err, ErrNoIP)
+	require.ErrorContains(t, err, "apt-get install iproute2")
 }
