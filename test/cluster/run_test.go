@@ -82,7 +82,7 @@ func (s *scene) programs(t *testing.T, agent *agent) {
 	all, err := s.record.Since(0)
 	require.NoError(t, err)
 	last := all[len(all)-1]
-	require.EqualValues(t, agent.ID.PID, last.PID, "nobody but the agent may write")
+	require.Equal(t, agent.Name, last.Process, "nobody but the agent may write")
 	elements := 0
 	for _, table := range s.readBack(t) {
 		elements += table.Elements()
@@ -159,7 +159,7 @@ func (s *scene) followsChanges(t *testing.T) {
 		}},
 	}
 	for _, change := range changes {
-		t.Run(change.name, func(t *testing.T) { s.change(t, change.make) })
+		t.Run(change.name, func(t *testing.T) { s.change(t, followDeadline, change.make) })
 	}
 }
 
@@ -266,10 +266,10 @@ func (s *scene) survivesOutage(t *testing.T, agent *agent, web string) {
 	t.Logf("the API server was away for %s; the table was not touched", since(gone))
 
 	back := time.Now()
-	s.follow(t, time.Minute)
+	s.follow(t, returnDeadline)
 	t.Logf("the changes missed meanwhile were in the kernel %s after the API server was ready", since(back))
 	s.requireSmallCommits(t, quiet)
-	s.change(t, func() error { return s.moveEndpoint("mix-24", "10.203.0.1") })
+	s.change(t, returnDeadline, func() error { return s.moveEndpoint("mix-24", "10.203.0.1") })
 	agent.requireHealthy(t)
 	connections.end()
 	connections.requireNoFailures(t)
@@ -318,7 +318,7 @@ func (s *scene) survivesRestart(t *testing.T, agent *agent) {
 	require.NoError(t, s.plane.API.Stop(s.ctx))
 	require.NoError(t, s.plane.API.Start(s.ctx))
 	s.requireUntouched(t, tables, quiet)
-	s.change(t, func() error { return s.moveEndpoint("mix-24", "10.203.0.2") })
+	s.change(t, returnDeadline, func() error { return s.moveEndpoint("mix-24", "10.203.0.2") })
 	s.requireSmallCommits(t, quiet)
 	agent.requireHealthy(t)
 }
@@ -331,7 +331,7 @@ func (s *scene) restartsAgent(t *testing.T, agent *agent) {
 	s.requireUntouched(t, tables, quiet)
 	next := startAgent(t, s.plane.API.Kubeconfig())
 	// It has taken over when it follows a change.
-	s.change(t, func() error { return s.moveEndpoint("mix-24", "10.203.0.3") })
+	s.change(t, followDeadline, func() error { return s.moveEndpoint("mix-24", "10.203.0.3") })
 	s.requireSmallCommits(t, quiet)
 	next.requireHealthy(t)
 }

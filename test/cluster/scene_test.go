@@ -27,6 +27,10 @@ const namespace = "default"
 // the test, not the agent: what the agent needs is measured.
 const followDeadline = 15 * time.Second
 
+// returnDeadline is how long the agent may take to notice that an API server is
+// back: client-go waits longer after every attempt that failed.
+const returnDeadline = time.Minute
+
 // scene is a control plane with its nodes, and a record of what the kernel
 // commits.
 type scene struct {
@@ -122,11 +126,11 @@ func (s *scene) follow(t *testing.T, deadline time.Duration) frontends.State {
 // change makes a change of the API's objects and waits until the kernel has
 // followed. A change that makes no difference to the kernel is a mistake of the
 // test.
-func (s *scene) change(t *testing.T, change func() error) {
+func (s *scene) change(t *testing.T, deadline time.Duration, change func() error) {
 	t.Helper()
 	before := s.wanted(t)
 	require.NoError(t, change())
-	after := s.follow(t, followDeadline)
+	after := s.follow(t, deadline)
 	require.NotEmpty(t, before.Diff(after), "the change must matter to the kernel")
 }
 

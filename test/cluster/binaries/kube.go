@@ -125,7 +125,7 @@ func (k *Kube) build(ctx context.Context, progress io.Writer, name Name) error {
 	fmt.Fprintf(progress, "building %s for Kubernetes %s (some minutes when nothing is cached)\n", name, k.Version)
 	// The program appears under its name only when it is complete.
 	unfinished := k.Path(name) + ".unfinished"
-	err := goBuild(ctx, k.module, progress, "-trimpath", "-ldflags", k.ldflags(name), "-o", unfinished, pkg)
+	err := goBuild(ctx, k.module, progress, "-ldflags", k.ldflags(name), "-o", unfinished, pkg)
 	if err != nil {
 		return fmt.Errorf("build %s for Kubernetes %s: %w", name, k.Version, err)
 	}

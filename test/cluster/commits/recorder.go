@@ -24,8 +24,9 @@ type Commit struct {
 	At time.Time
 	// Generation is the number of the ruleset's generation that it made.
 	Generation uint32
-	// PID and Process are the id and the name of the process that sent it.
-	PID     uint32
+	// Thread and Process are the id of the thread that sent it, and its name,
+	// which is that of its program.
+	Thread  uint32
 	Process string
 	// Messages are its netlink messages in their order, without the one that
 	// closes it.
@@ -171,7 +172,7 @@ func (c *Commit) close(data []byte) error {
 		case unix.NFTA_GEN_ID:
 			c.Generation = attributes.Uint32()
 		case unix.NFTA_GEN_PROC_PID:
-			c.PID = attributes.Uint32()
+			c.Thread = attributes.Uint32()
 		case unix.NFTA_GEN_PROC_NAME:
 			c.Process = attributes.String()
 		}

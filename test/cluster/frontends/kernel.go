@@ -68,15 +68,16 @@ func nft(ctx context.Context, args ...string) ([]byte, error) {
 }
 
 // frontends adds the frontends of the listing to state. It follows what the
-// kernel would do: the verdict leads to a chain, the chain draws a number of a
-// slot, the slot has the backend. A slot that can be drawn and is not there, or
-// is there and cannot be drawn, is an error: the layout is broken.
+// kernel would do with a connection to a cluster IP: the verdict leads to a
+// chain, the chain draws the number of a slot, the slot has the backend. A slot
+// that can be drawn and is not there, or is there and cannot be drawn, is an
+// error: the layout is broken.
 func (l *listing) frontends(state State) error {
 	slots, err := l.slots()
 	if err != nil {
 		return err
 	}
-	draws, err := l.draws()
+	programs, err := l.programs()
 	if err != nil {
 		return err
 	}
@@ -86,31 +87,20 @@ func (l *listing) frontends(state State) error {
 		if err != nil {
 			return err
 		}
-		var verdict struct {
-			Goto *struct{ Target string }
+		program, err := programs.verdict(element[1])
+		if err != nil {
+			return fmt.Errorf("frontend %s: %w", key, err)
 		}
-		if err := json.Unmarshal(element[1], &verdict); err != nil {
-			return fmt.Errorf("decode the verdict of frontend %s: %w", key, err)
-		}
-		if verdict.Goto == nil {
-			state[key.String()] = Drop
+		if program.draw == nil {
+			state[key.String()] = program.refusal
 			continue
 		}
-		draw, ok := draws[verdict.Goto.Target]
-		if !ok {
-			state[key.String()] = Reject
-			continue
-		}
-		var addresses []string
-		for number := draw.Offset; number < draw.Offset+draw.Modulus; number++ {
-			backend, ok := slots[slotKey{key, number}]
-			if !ok {
-				return fmt.Errorf("frontend %s may draw slot %d, which is not there", key, number)
-			}
-			addresses = append(addresses, backend)
-			used++
+		addresses, err := program.draw.from(slots, key)
+		if err != nil {
+			return err
 		}
 		state[key.String()] = backends(addresses)
+		used += program.draw.Modulus
 	}
 	if used != len(slots) {
 		return fmt.Errorf("%d slots are there, but frontends may draw only %d", len(slots), used)
@@ -165,39 +155,18 @@ type draw struct {
 	Offset  int `json:"offset"`
 }
 
-// draws returns the ranges of the chains that translate to a drawn slot.
-func (l *listing) draws() (map[string]draw, error) {
-	draws := map[string]draw{}
-	for _, object := range l.Objects {
-		if object.Rule == nil {
-			continue
+// from returns the backends of a frontend that may be drawn, each as often as
+// it has slots.
+func (d *draw) from(slots map[slotKey]string, k key) ([]string, error) {
+	var addresses []string
+	for number := d.Offset; number < d.Offset+d.Modulus; number++ {
+		backend, ok := slots[slotKey{k, number}]
+		if !ok {
+			return nil, fmt.Errorf("frontend %s may draw slot %d, which is not there", k, number)
 		}
-		for _, raw := range object.Rule.Expressions {
-			var expression struct {
-				DNAT *struct {
-					Addr struct {
-						Map struct {
-							Key struct {
-								Concat []struct{ Numgen *draw }
-							}
-						}
-					}
-				}
-			}
-			if err := json.Unmarshal(raw, &expression); err != nil {
-				return nil, fmt.Errorf("decode a rule of chain %q: %w", object.Rule.Chain, err)
-			}
-			if expression.DNAT == nil {
-				continue
-			}
-			for _, part := range expression.DNAT.Addr.Map.Key.Concat {
-				if part.Numgen != nil {
-					draws[object.Rule.Chain] = *part.Numgen
-				}
-			}
-		}
+		addresses = append(addresses, backend)
 	}
-	return draws, nil
+	return addresses, nil
 }
 
 // parseKey decodes a key of a frontend with further fields after it.

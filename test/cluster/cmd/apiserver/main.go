@@ -71,6 +71,11 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 		}
 		*dir = filepath.Join(root, ".cache", "apiserver")
 	}
+	// The processes and later commands have to agree on it.
+	var err error
+	if *dir, err = filepath.Abs(*dir); err != nil {
+		return err
+	}
 	return verbs[args[0]](ctx, *dir, out, progress)
 }
 
@@ -102,7 +107,10 @@ func start(ctx context.Context, dir string, out, progress io.Writer) error {
 	}
 	plane, err := controlplane.Start(ctx, controlplane.Options{Dir: dir, Binaries: kube.Dir, Detach: true})
 	if err != nil {
-		return fmt.Errorf("%w\nwhen you have read the logs, run test/apiserver.sh stop --dir %s", err, dir)
+		if _, openErr := controlplane.Open(dir); openErr == nil { // the folder is ours
+			return fmt.Errorf("%w\nrun test/apiserver.sh stop --dir %s to remove the logs", err, dir)
+		}
+		return err
 	}
 	fmt.Fprintln(out, plane.API.Kubeconfig())
 	return nil
