@@ -31,7 +31,7 @@ func startAgent(program, base, folder, node string, host *netlab.Host) (*nodeAge
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()                   //nolint:errcheck // the agent has its own copy
+	defer log.Close()
 	cmd := exec.Command(program, "run", //nolint:noctx // stopped in order, and killed with this process
 		"--manifests", folder, "--node-name", node, "--cluster-cidr", netlab.PodNetwork.String(),
 		"--min-sync-period", minSyncPeriod.String(), "--healthz-bind-address=", "--metrics-bind-address=")

@@ -37,7 +37,7 @@ func exchange(ctx context.Context, address string, patience time.Duration) outco
 	if err != nil {
 		return outcome{err: err}
 	}
-	defer conn.Close() //nolint:errcheck // the answer is in
+	defer conn.Close()
 	pod, _, err := ask(conn, bufio.NewReader(conn), oneRequest)
 	return outcome{pod: pod, connect: took, err: err}
 }
@@ -67,7 +67,7 @@ func ask(conn net.Conn, r *bufio.Reader, request string) (pod string, more bool,
 	if err != nil {
 		return "", false, plain("read answer", err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // read to its end below
+	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return "", false, plain("read answer", err)

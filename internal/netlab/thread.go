@@ -39,7 +39,7 @@ func lockedTo(enter, fn func() error) (err error) {
 		runtime.UnlockOSThread()
 		return fmt.Errorf("open the thread's network namespace: %w", err)
 	}
-	defer home.Close() //nolint:errcheck // nothing was written
+	defer home.Close()
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
