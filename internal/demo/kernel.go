@@ -17,11 +17,12 @@ import (
 // kernelView reads the tables of the nodes, to know when an agent has done its
 // work. It asks the kernel and not the agent: that is what connections see.
 type kernelView struct {
-	conns map[string]*nft.Conn // by node
+	conns   map[string]*nft.Conn // by node
+	timeout time.Duration        // for an agent to program a change
 }
 
 func openKernelView(nodes map[string]*netlab.Host) (*kernelView, error) {
-	v := &kernelView{conns: make(map[string]*nft.Conn)}
+	v := &kernelView{conns: make(map[string]*nft.Conn), timeout: programmedTimeout}
 	for name, host := range nodes {
 		err := host.Do(func() (err error) {
 			v.conns[name], err = nft.Dial()
@@ -97,7 +98,7 @@ func (v *kernelView) await(ctx context.Context, wanted map[string]destinations, 
 	at := make(map[string]time.Time)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	deadline := time.Now().Add(programmedTimeout)
+	deadline := time.Now().Add(v.timeout)
 	for {
 		for node, want := range wanted {
 			if _, done := at[node]; done {
@@ -110,7 +111,7 @@ func (v *kernelView) await(ctx context.Context, wanted map[string]destinations, 
 			case got.holds(want):
 				at[node] = time.Now()
 			case time.Now().After(deadline):
-				return nil, &lateError{node: node, got: got, want: want}
+				return nil, &lateError{node: node, after: v.timeout, got: got, want: want}
 			}
 		}
 		if len(at) == len(wanted) {
@@ -130,12 +131,13 @@ func (v *kernelView) await(ctx context.Context, wanted map[string]destinations, 
 // lateError is that an agent did not do its work in time.
 type lateError struct {
 	node      string
+	after     time.Duration
 	got, want destinations
 }
 
 func (e *lateError) Error() string {
 	return fmt.Sprintf("wait for the agent of %s: after %s its table sends connections to %s, expected %s",
-		e.node, programmedTimeout, e.got, e.want)
+		e.node, e.after, e.got, e.want)
 }
 
 // holds reports whether all that is wanted is so.
