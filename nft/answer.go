@@ -115,6 +115,8 @@ func messageOf(batch []byte, seq uint32) []byte {
 	return nil
 }
 
+const msgDeleteElement = unix.NFT_MSG_DELSETELEM
+
 var opNames = map[uint16]string{
 	unix.NFT_MSG_NEWTABLE:   "add table",
 	unix.NFT_MSG_DELTABLE:   "delete table",
@@ -169,27 +171,21 @@ func describeElement(e *Error, f Family, set string, msg []byte, offset int) {
 		return
 	}
 	key := findAttr(findAttr(msg[offset+4:offset+n], unix.NFTA_SET_ELEM_KEY), unix.NFTA_DATA_VALUE)
-	for _, s := range layoutSets(f) {
-		if s.Name != set || len(key) != s.decl.recordKeyLen() {
-			continue
-		}
-		e.Object += " { " + s.keyText(key) + " }"
-		if strings.HasPrefix(s.decl.key, addrFields(f)+dialledFields) {
-			k := dialledKey(f, key)
-			e.Frontend, e.Protocol = netip.AddrPortFrom(f.ipAddr(k.ip), k.port), k.proto
-		}
+	layout := layoutSets(f)
+	s := knownSet(f, layout[:], set)
+	if s == nil || len(key) != s.decl.recordKeyLen() {
+		return
+	}
+	e.Object += " { " + s.keyText(key) + " }"
+	e.dynamic = s.decl.dynamic
+	if strings.HasPrefix(s.decl.key, addrFields(f)+dialledFields) {
+		k := dialledKey(f, key)
+		e.Frontend, e.Protocol = netip.AddrPortFrom(f.ipAddr(k.ip), k.port), k.proto
 	}
 }
 
 // dialledFields follow the address in the key of a map of what is dialled.
 const dialledFields = string(fieldProto) + string(fieldService)
-
-func addrFields(f Family) string {
-	if f == IPv6 {
-		return string(fieldIPv6)
-	}
-	return string(fieldIPv4)
-}
 
 // dialledKey is the inverse of putDialled.
 func dialledKey(f Family, key []byte) (k frontendKey) {

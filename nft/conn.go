@@ -92,6 +92,22 @@ func (c *Conn) Apply(ctx context.Context, tx *Transaction) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for _, op := range tx.ops {
+		if op.kind == opForget {
+			return c.applyForgetting(ctx, tx)
+		}
+	}
+	return c.transact(ctx, tx)
+}
+
+// commit sends operations as one batch.
+func (c *Conn) commit(ctx context.Context, tx *Transaction) error {
+	if len(tx.ops) == 0 {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	msgs := tx.encode(c.buf, c.seq)
 	if cap(msgs) <= maxKeptBuffer {
 		c.buf = msgs

@@ -78,8 +78,15 @@ func (tx *Transaction) change(from, to *Ruleset) {
 		if old == nil {
 			old = &Set{records: newRecords(&s.decl)}
 		}
+		if s.decl.dynamic {
+			continue
+		}
 		del, add := diffRecords(old.records, s.records)
 		tx.deleteElements(s, del)
+		if name, ok := memoryOf(s.Name); ok && del.count() > 0 {
+			clients, _ := memorySets(tx.Family, name)
+			tx.ops = append(tx.ops, operation{kind: opForget, set: clients, elems: s.records})
+		}
 		adds = append(adds, operation{kind: opAddElements, set: s, elems: add})
 	}
 	for _, op := range adds {

@@ -122,16 +122,24 @@ func (b *batch) newSet(s *Set) {
 		b.attrUint32(unix.NFTA_SET_DATA_TYPE, s.decl.dataType())
 		b.attrUint32(unix.NFTA_SET_DATA_LEN, uint32(fieldsLen(s.decl.data)))
 	}
+	if s.decl.dynamic {
+		desc := b.open(unix.NFTA_SET_DESC)
+		b.attrUint32(unix.NFTA_SET_DESC_SIZE, clientsSize)
+		b.close(desc)
+	}
 	b.attrUint32(unix.NFTA_SET_ID, b.setIDs)
 	b.attr(unix.NFTA_SET_USERDATA, []byte(s.decl.userData))
 	b.end()
 }
 
-func (d *setDecl) flags() uint32 {
+func (d *setDecl) flags() (flags uint32) {
 	if d.isMap() {
-		return unix.NFT_SET_MAP
+		flags |= unix.NFT_SET_MAP
 	}
-	return 0
+	if d.dynamic {
+		flags |= unix.NFT_SET_EVAL | unix.NFT_SET_TIMEOUT
+	}
+	return flags
 }
 
 // dataType is the type of a map's data; for verdicts the kernel has a number

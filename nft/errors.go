@@ -44,6 +44,8 @@ type Error struct {
 	// More counts further operations of the transaction that the kernel
 	// refused.
 	More int
+
+	dynamic bool // the object is an element that the kernel itself put there
 }
 
 // Error returns the error as one line.

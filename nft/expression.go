@@ -1,6 +1,11 @@
 package nft
 
-import "golang.org/x/sys/unix"
+import (
+	"encoding/binary"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
 
 // expression is one nf_tables expression, encoded as an element of a rule's
 // expression list. The attributes are those that nft sends for the same text
@@ -169,6 +174,18 @@ func lookupInto(reg uint32, set string) expression {
 		b.attrUint32(unix.NFTA_LOOKUP_SREG, reg1)
 		b.attrUint32(unix.NFTA_LOOKUP_DREG, reg)
 		b.attrString(unix.NFTA_LOOKUP_SET, set)
+	})
+}
+
+// updateIn puts (key in reg1, data in the registers behind) into a dynamic map,
+// or refreshes the time-out of an element that is there and leaves its data.
+func updateIn(set string, dataReg uint32, timeout time.Duration) expression {
+	return makeExpression("dynset", func(b *nlBuffer) {
+		b.attrString(unix.NFTA_DYNSET_SET_NAME, set)
+		b.attrUint32(unix.NFTA_DYNSET_OP, unix.NFT_DYNSET_OP_UPDATE)
+		b.attrUint32(unix.NFTA_DYNSET_SREG_KEY, reg1)
+		b.attrUint32(unix.NFTA_DYNSET_SREG_DATA, dataReg)
+		b.attr(unix.NFTA_DYNSET_TIMEOUT, binary.BigEndian.AppendUint64(nil, uint64(timeout.Milliseconds())))
 	})
 }
 

@@ -50,6 +50,6 @@ func FuzzAttributes(f *testing.F) {
 		require.NotEmpty(t, s.keyText(s.records.key(0)))
 		require.NotEmpty(t, s.dataText(s.records.data(0)))
 		_ = parseChain(a)
-		_ = parseSet(a, []*Set{s})
+		_ = parseSet(a, s)
 	})
 }

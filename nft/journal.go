@@ -17,6 +17,8 @@ type journal struct {
 	nodeAddrs  map[[16]byte]bool
 	hairpins   map[[16]byte]bool
 	programs   map[program]bool
+	memories   map[string]bool
+	members    map[member]bool
 	// servicesChain is whether the chain of that name has changed.
 	servicesChain bool
 }
@@ -34,6 +36,8 @@ func newJournal() journal {
 		nodeAddrs:  map[[16]byte]bool{},
 		hairpins:   map[[16]byte]bool{},
 		programs:   map[program]bool{},
+		memories:   map[string]bool{},
+		members:    map[member]bool{},
 	}
 }
 
@@ -53,6 +57,8 @@ func (j *journal) frontend(key frontendKey, old frontend) {
 func (t *Table) Changes() *Transaction {
 	tx := &Transaction{Family: t.cfg.Family}
 	t.changedLayout(tx)
+	newMemories, members, oldMemories := t.changedMemories()
+	tx.ops = append(tx.ops, newMemories...)
 	newChains, oldChains := t.changedPrograms()
 	tx.addChains(newChains)
 	del, add := t.changedElements()
@@ -62,7 +68,9 @@ func (t *Table) Changes() *Transaction {
 	for i, s := range t.layout.sets {
 		tx.addElements(s, add[i])
 	}
+	tx.ops = append(tx.ops, members...)
 	tx.deleteChains(oldChains)
+	tx.ops = append(tx.ops, oldMemories...)
 	return tx.orNil()
 }
 
@@ -181,6 +189,8 @@ func (t *Table) Committed() {
 	clear(t.journal.nodeAddrs)
 	clear(t.journal.hairpins)
 	clear(t.journal.programs)
+	clear(t.journal.memories)
+	clear(t.journal.members)
 	t.journal.servicesChain = false
 	t.adopted = nil
 }

@@ -9,20 +9,21 @@ const (
 	setAllowed    = "allowed"
 	setInside     = "inside"
 	setOutside    = "outside"
-	setExternal   = "external"
+	setTranslated = "translated"
 	setClusterIPs = "cluster-ips"
 	setNodeIPs    = "node-ips"
 	setHairpin    = "hairpin"
 
-	chainServices       = "services"
-	chainBySource       = "by-source"
-	chainRefuse         = "refuse"
-	chainSourceNAT      = "source-nat"
-	chainMasquerade     = "masquerade-all"
-	chainMasqueradeNode = "masquerade-node"
-	chainPrerouting     = "prerouting"
-	chainOutput         = "output"
-	chainPostrouting    = "postrouting"
+	chainServices          = "services"
+	chainBySource          = "by-source"
+	chainRefuse            = "refuse"
+	chainSourceNAT         = "source-nat"
+	chainMasquerade        = "masquerade-all"
+	chainMasqueradeNode    = "masquerade-node"
+	chainMasqueradeCluster = "masquerade-cluster"
+	chainPrerouting        = "prerouting"
+	chainOutput            = "output"
+	chainPostrouting       = "postrouting"
 )
 
 // Indexes into layout.sets. The maps of verdicts that are keyed by what is
@@ -33,7 +34,7 @@ const (
 	allowedSet    // with Sources: where it leads those who may connect
 	insideSet     // with Outside: where it leads pods and the node itself
 	outsideSet    // with Outside: where it leads everyone else
-	externalSet   // Kind External: which connections are masqueraded
+	translatedSet // what follows translation: masquerade, learning a client
 	clusterIPsSet // addresses of Kind ClusterIP
 	nodeIPsSet    // addresses that node ports are served on
 	hairpinSet    // (endpoint, endpoint) for endpoints on this node
@@ -53,9 +54,9 @@ func newLayout(cfg Config) layout {
 }
 
 func layoutSets(f Family) [setCount]*Set {
-	addr, addrType, header, saddr, daddr := string(fieldIPv4), "ipv4_addr", uint32(headerIPv4), uint32(11), uint32(12)
+	addr, header, saddr, daddr := addrFields(f), uint32(headerIPv4), uint32(11), uint32(12)
 	if f == IPv6 {
-		addr, addrType, header, saddr, daddr = string(fieldIPv6), "ipv6_addr", headerIPv6, 8, 9
+		header, saddr, daddr = headerIPv6, 8, 9
 	}
 	const portField = 2 // th dport
 	const l4proto = 16  // meta l4proto
@@ -73,12 +74,12 @@ func layoutSets(f Family) [setCount]*Set {
 		key:      addr + string(fieldProto) + string(fieldService),
 		verdicts: true,
 		// nft 1.0 has no typeof for a map to verdicts, but stores an empty one.
-		typeLine: "type " + addrType + " . inet_proto . inet_service : verdict",
+		typeLine: "type " + addrType(f) + " . inet_proto . inet_service : verdict",
 		userData: mixed + tlvUint32(udataDataByteOrder, byteOrderMixed) + tlv(udataKeyTypeof, typeofConcat()) + mapTail,
 	}
 	addresses := setDecl{
 		key:      addr,
-		typeLine: "type " + addrType,
+		typeLine: "type " + addrType(f),
 		userData: tlvUint32(udataKeyByteOrder, byteOrderBig),
 	}
 	sets := [setCount]*Set{
@@ -93,7 +94,7 @@ func layoutSets(f Family) [setCount]*Set {
 		allowedSet:    {Name: setAllowed, decl: verdicts},
 		insideSet:     {Name: setInside, decl: verdicts},
 		outsideSet:    {Name: setOutside, decl: verdicts},
-		externalSet:   {Name: setExternal, decl: verdicts},
+		translatedSet: {Name: setTranslated, decl: verdicts},
 		clusterIPsSet: {Name: setClusterIPs, decl: addresses},
 		nodeIPsSet:    {Name: setNodeIPs, decl: addresses},
 		hairpinSet: {Name: setHairpin, decl: setDecl{
@@ -116,8 +117,12 @@ func layoutChains(cfg Config) []*Chain {
 		bySourceChain(cfg, false),
 		bySourceChain(cfg, true),
 		{Name: chainMasquerade, Rules: []Rule{makeRule(masquerade())}},
-		{Name: chainMasqueradeNode, Rules: []Rule{makeRule(matchFromHere(), masquerade())}},
-		sourceNATChain(cfg),
+		{Name: chainMasqueradeNode, Rules: []Rule{
+			makeRule(matchFromHere(), masquerade()),
+			makeRule(matchHairpin(f, setHairpin), masquerade()),
+		}},
+		masqueradeClusterChain(cfg),
+		sourceNATChain(f),
 		{Name: chainPrerouting, Base: &BaseChain{Hook: hookPrerouting, Priority: -100}, Rules: toServices},
 		{Name: chainOutput, Base: &BaseChain{Hook: hookOutput, Priority: -100}, Rules: toServices},
 		{Name: chainPostrouting, Base: &BaseChain{Hook: hookPostrouting, Priority: 100}, Rules: []Rule{
@@ -131,6 +136,9 @@ func servicesChain(f Family, serviceCIDRs []netip.Prefix) *Chain {
 	c := &Chain{Name: chainServices, Rules: []Rule{
 		makeRule(vmapDialled(f, false, setFrontends)),
 		makeRule(matchDestinationIn(f, setNodeIPs), vmapDialled(f, true, setFrontends)),
+		// Once more before it is refused: while a commit replaces an element,
+		// kernels before 6.17 may find neither the old one nor the new one.
+		makeRule(matchDestinationIn(f, setClusterIPs), vmapDialled(f, false, setFrontends)),
 		makeRule(matchDestinationIn(f, setClusterIPs), gotoChain(chainRefuse)),
 	}}
 	for _, p := range serviceCIDRs {
@@ -150,25 +158,34 @@ func bySourceChain(cfg Config, node bool) *Chain {
 	c.Rules = append(c.Rules,
 		makeRule(matchFromHere(), vmapDialled(f, node, setInside)),
 		makeRule(vmapDialled(f, node, setOutside)),
+		makeRule(drop()), // see pickRules
 	)
 	return c
 }
 
-// sourceNATChain decides which translated connections get a source address of
-// this node. Nothing is marked on the way in: conntrack still knows what was
-// dialled.
-func sourceNATChain(cfg Config) *Chain {
+// sourceNATChain is where translated connections come through. Nothing is
+// marked on the way in: conntrack still knows what was dialled.
+func sourceNATChain(f Family) *Chain {
+	c := &Chain{Name: chainSourceNAT}
+	for _, p := range []Protocol{TCP, UDP, SCTP} {
+		c.Rules = append(c.Rules,
+			makeRule(vmapOriginal(f, false, p, setTranslated)),
+			makeRule(vmapOriginal(f, true, p, setTranslated)))
+	}
+	c.Rules = append(c.Rules, makeRule(gotoChain(chainMasqueradeCluster)))
+	return c
+}
+
+// masqueradeClusterChain decides which connections to ClusterIPs get a source
+// address of this node: those from outside the cluster, as far as that can be
+// told, and those that come back to the endpoint they started from.
+func masqueradeClusterChain(cfg Config) *Chain {
 	f := cfg.Family
-	c := &Chain{Name: chainSourceNAT, Rules: []Rule{makeRule(matchHairpin(f, setHairpin), masquerade())}}
+	c := &Chain{Name: chainMasqueradeCluster, Rules: []Rule{makeRule(matchHairpin(f, setHairpin), masquerade())}}
 	if cfg.MasqueradeAll {
 		c.Rules = append(c.Rules, makeRule(matchDialledAddr(f, setClusterIPs), masquerade()))
 	} else if other, ok := cfg.matchPod(false); ok {
 		c.Rules = append(c.Rules, makeRule(append(other, matchDialledAddr(f, setClusterIPs), masquerade())...))
-	}
-	for _, p := range []Protocol{TCP, UDP, SCTP} {
-		c.Rules = append(c.Rules,
-			makeRule(vmapOriginal(f, false, p, setExternal)),
-			makeRule(vmapOriginal(f, true, p, setExternal)))
 	}
 	return c
 }

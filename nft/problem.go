@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
+	"time"
 )
 
 // Problem is something in a Service that cannot be used. It costs only itself.
@@ -41,12 +43,13 @@ func (t *Table) check(s Service) (claims []claim, problems []Problem) {
 				Reason: "the service has it twice; the first one counts"})
 			continue
 		}
-		for _, p := range t.checkPools(fe, &c) {
+		for _, p := range t.checkPools(s.Name, fe, &c) {
 			p.Service, p.Port = s.Name, fe.Port
 			problems = append(problems, p)
 		}
 		claims = append(claims, c)
 	}
+	learnTogether(claims)
 	return claims, problems
 }
 
@@ -65,12 +68,18 @@ func (t *Table) unusableFrontend(fe *Frontend) string {
 		return fmt.Sprintf("kind %d is not known", fe.Kind)
 	case fe.Kind == ClusterIP && fe.Outside != nil:
 		return "only an external frontend can treat clients outside apart"
+	case fe.Sticky != nil && (fe.Sticky.Timeout < time.Second || fe.Sticky.Timeout > maxTimeout):
+		return fmt.Sprintf("clients cannot be remembered for %v: it has to be between 1s and %v", fe.Sticky.Timeout, maxTimeout)
 	}
 	return ""
 }
 
+// maxTimeout bounds the time that clients are remembered. The Service API
+// allows a day.
+const maxTimeout = 366 * 24 * time.Hour
+
 // checkPools lays out the slots of a frontend and its way through the maps.
-func (t *Table) checkPools(fe *Frontend, c *claim) (problems []Problem) {
+func (t *Table) checkPools(service string, fe *Frontend, c *claim) (problems []Problem) {
 	node := c.key.isNodePort()
 	c.pools[0], problems = t.checkBackends(fe.Backends)
 	c.shape = shape{exists: true, kind: fe.Kind, pick: programFor(len(c.pools[0]), fe.Empty, node, false)}
@@ -85,7 +94,48 @@ func (t *Table) checkPools(fe *Frontend, c *claim) (problems []Problem) {
 		sources, all := sourcesOf(t.cfg.Family, fe.Sources)
 		c.shape.ranged, c.shape.sources = !all, sources
 	}
+	c.shape.after = masquerades(fe.Kind, c.shape.split)
+	if fe.Sticky != nil {
+		c.group = fe.Protocol.String() + " " + fe.Sticky.Group
+		c.timeout = fe.Sticky.Timeout.Truncate(time.Second)
+		c.shape.pick = c.shape.pick.sticky(shortHash(service, c.group, stickyPools[fe.Kind]), fe.Protocol)
+		c.shape.pickOutside = c.shape.pickOutside.sticky(shortHash(service, c.group, stickyPools[External+1]), fe.Protocol)
+	}
 	return problems
+}
+
+// stickyPools tells apart the pools that a group of frontends may have: for
+// ClusterIPs, for external addresses, and for clients outside.
+var stickyPools = [...]string{ClusterIP: "cluster", External: "external", External + 1: "outside"}
+
+// sticky makes a program that picks into one that looks into a memory first.
+func (p program) sticky(memory string, proto Protocol) program {
+	if p.kind == programPick {
+		p.kind, p.memory, p.proto = programSticky, memory, proto
+	}
+	return p
+}
+
+// learnTogether has every sticky frontend learn for all of its group.
+func learnTogether(claims []claim) {
+	memories := map[string][]string{}
+	for _, c := range claims {
+		if c.timeout > 0 {
+			memories[c.group] = append(memories[c.group], c.shape.memories()...)
+		}
+	}
+	for i := range claims {
+		c := &claims[i]
+		list := slices.Compact(slices.Sorted(slices.Values(memories[c.group])))
+		if c.timeout == 0 || len(list) == 0 {
+			continue
+		}
+		then := c.shape.after.kind
+		if then == programNone {
+			then = programMasqueradeCluster
+		}
+		c.shape.after = program{kind: programLearn, memory: strings.Join(list, ","), timeout: c.timeout, then: then}
+	}
 }
 
 // checkBackends lays out the slots of backends and leaves out what cannot be

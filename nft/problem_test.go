@@ -144,6 +144,7 @@ func TestTransactionTextReadsAsNftCommands(t *testing.T) {
 	require.Equal(t, strings.TrimLeft(`
 add chain ip nearside pick-1
 add rule ip nearside pick-1 dnat ip to ip daddr . meta l4proto . th dport . numgen random mod 1 map @backends
+add rule ip nearside pick-1 drop
 add element ip nearside backends { 10.96.0.1 . tcp . 80 . 0 : 10.1.1.1 . 8080 }
 add element ip nearside frontends { 10.96.0.1 . tcp . 80 : goto pick-1 }
 add element ip nearside cluster-ips { 10.96.0.1 }

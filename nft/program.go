@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 )
 
 // program is what a map of verdicts makes of a new connection. Frontends of
@@ -22,6 +23,12 @@ type program struct {
 	outside bool
 	// sources belongs to programRanged: the prefixes in order, with commas.
 	sources string
+	// memory belongs to programSticky: where clients are looked up; and to
+	// programLearn: where they are put down, several with commas.
+	memory  string
+	proto   Protocol      // of programSticky
+	timeout time.Duration // of programLearn
+	then    programKind   // of programLearn
 }
 
 type programKind uint8
@@ -35,6 +42,9 @@ const (
 	programBySource
 	programMasquerade
 	programMasqueradeNode
+	programMasqueradeCluster
+	programSticky
+	programLearn
 )
 
 // outsideSlots is the number of the first slot for clients outside.
@@ -53,7 +63,19 @@ func programFor(slots int, empty Verdict, node, outside bool) program {
 }
 
 // ownChain reports whether the program needs a chain of its own.
-func (p program) ownChain() bool { return p.kind == programPick || p.kind == programRanged }
+func (p program) ownChain() bool {
+	switch p.kind {
+	case programPick, programRanged, programSticky, programLearn:
+		return true
+	}
+	return false
+}
+
+// picks returns the program that picks a slot where a sticky one remembers
+// nothing.
+func (p program) picks() program {
+	return program{kind: programPick, slots: p.slots, node: p.node, outside: p.outside}
+}
 
 // chainName is the chain that the program runs in, "" for a plain drop.
 func (p program) chainName() string {
@@ -65,8 +87,11 @@ func (p program) chainName() string {
 			name = "pick-outside-" + utoa(p.slots)
 		}
 	case programRanged:
-		sum := sha256.Sum256([]byte(p.sources))
-		name = "from-" + hex.EncodeToString(sum[:6])
+		name = "from-" + shortHash(p.sources)
+	case programSticky:
+		name = "sticky-" + p.memory + "-" + utoa(p.slots)
+	case programLearn:
+		return "learn-" + shortHash(p.memory, p.timeout.String(), utoa(uint32(p.then)))
 	case programBySource:
 		name = chainBySource
 	case programRefuse:
@@ -75,6 +100,8 @@ func (p program) chainName() string {
 		return chainMasquerade
 	case programMasqueradeNode:
 		return chainMasqueradeNode
+	case programMasqueradeCluster:
+		return chainMasqueradeCluster
 	default:
 		return ""
 	}
@@ -87,24 +114,55 @@ func (p program) chainName() string {
 // nodePrefix begins the names of chains for node ports.
 const nodePrefix = "node-"
 
+// shortHash makes a name of words that may not stand in one themselves.
+func shortHash(words ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
+	return hex.EncodeToString(sum[:6])
+}
+
 // chain makes the program's own chain.
 func (p program) chain(f Family) *Chain {
-	c := &Chain{Name: p.chainName()}
-	if p.kind == programPick {
+	return &Chain{Name: p.chainName(), Rules: p.rules(f)}
+}
+
+func (p program) rules(f Family) (rules []Rule) {
+	switch p.kind {
+	case programPick:
 		offset := uint32(0)
 		if p.outside {
 			offset = outsideSlots
 		}
-		c.Rules = []Rule{makeRule(dnatToRandomSlot(f, p.node, setBackends, p.slots, offset))}
-		return c
+		return p.pickRules(f, offset)
+	case programSticky:
+		return []Rule{
+			makeRule(dnatToRemembered(f, p.proto, clientsPrefix+p.memory)),
+			makeRule(gotoChain(p.picks().chainName())),
+		}
+	case programLearn:
+		for memory := range strings.SplitSeq(p.memory, ",") {
+			rules = append(rules, makeRule(matchTarget(f, membersPrefix+memory), learn(f, clientsPrefix+memory, p.timeout)))
+		}
+		return append(rules, makeRule(gotoChain(program{kind: p.then}.chainName())))
 	}
 	for prefix := range strings.SplitSeq(p.sources, ",") {
 		if prefix != "" {
-			c.Rules = append(c.Rules, makeRule(matchSource(f, netip.MustParsePrefix(prefix), true), vmapDialled(f, p.node, setAllowed)))
+			rules = append(rules, makeRule(matchSource(f, netip.MustParsePrefix(prefix), true), vmapDialled(f, p.node, setAllowed)))
 		}
 	}
-	c.Rules = append(c.Rules, makeRule(drop()))
-	return c
+	return append(rules, makeRule(drop()))
+}
+
+// pickRules picks a slot. A commit may take slots away between the moment when
+// a packet was sent here and the moment when it looks its slot up: then the
+// first slot serves, which a frontend with endpoints always has. If it has none
+// any more, the packet is dropped; when the client repeats it, the frontend
+// leads elsewhere. Without this it would leave the node untranslated.
+func (p program) pickRules(f Family, offset uint32) []Rule {
+	rules := []Rule{makeRule(dnatToRandomSlot(f, p.node, setBackends, p.slots, offset))}
+	if p.slots > 1 {
+		rules = append(rules, makeRule(dnatToRandomSlot(f, p.node, setBackends, 1, offset)))
+	}
+	return append(rules, makeRule(drop()))
 }
 
 // putVerdict writes the verdict that leads to the program.
@@ -123,6 +181,10 @@ func comparePrograms(a, b program) int {
 		compareBools(a.outside, b.outside),
 		cmp.Compare(a.slots, b.slots),
 		cmp.Compare(a.sources, b.sources),
+		cmp.Compare(a.memory, b.memory),
+		cmp.Compare(a.proto, b.proto),
+		cmp.Compare(a.timeout, b.timeout),
+		cmp.Compare(a.then, b.then),
 	)
 }
 
@@ -151,39 +213,4 @@ func sourcesOf(f Family, prefixes []netip.Prefix) (sources string, all bool) {
 	}
 	slices.Sort(list)
 	return strings.Join(slices.Compact(list), ","), false
-}
-
-// shape is the way of a frontend's connections through the maps of verdicts.
-type shape struct {
-	exists      bool
-	kind        Kind
-	pick        program
-	split       bool // clients outside have slots of their own
-	pickOutside program
-	ranged      bool
-	sources     string
-}
-
-// programs returns what the frontend has in each map of verdicts.
-func (s shape) programs(node bool) (p [setCount]program) {
-	if !s.exists {
-		return p
-	}
-	entry := frontendsSet
-	if s.ranged {
-		p[entry] = program{kind: programRanged, node: node, sources: s.sources}
-		entry = allowedSet
-	}
-	p[entry] = s.pick
-	if s.split && (s.pick.ownChain() || s.pick.kind != s.pickOutside.kind) {
-		p[entry] = program{kind: programBySource, node: node}
-		p[insideSet], p[outsideSet] = s.pick, s.pickOutside
-	}
-	if s.kind == External {
-		p[externalSet] = program{kind: programMasquerade}
-		if s.split {
-			p[externalSet] = program{kind: programMasqueradeNode}
-		}
-	}
-	return p
 }

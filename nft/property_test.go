@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -30,6 +32,12 @@ func drawService(t *rapid.T, f Family, name string) Service {
 			Empty:    rapid.SampledFrom([]Verdict{Reject, Drop}).Draw(t, "empty"),
 		}
 		fe.Backends = drawBackends(t, f)
+		if rapid.IntRange(0, 2).Draw(t, "sticky") == 0 {
+			fe.Sticky = &Sticky{
+				Group:   rapid.SampledFrom([]string{"http", "dns"}).Draw(t, "group"),
+				Timeout: rapid.SampledFrom([]time.Duration{time.Second, 3 * time.Hour}).Draw(t, "timeout"),
+			}
+		}
 		if rapid.Bool().Draw(t, "external") {
 			drawExternal(t, f, &fe)
 		}
@@ -213,6 +221,15 @@ func (k simulation) run(t require.TestingT, tx *Transaction) {
 			add("table", "")
 		case opAddSet:
 			add("set "+op.set.Name, op.set.decl.typeLine)
+		case opDeleteSet:
+			del("set " + op.set.Name)
+			for name := range k {
+				if strings.HasPrefix(name, "element "+op.set.Name+" ") {
+					delete(k, name)
+				}
+			}
+		case opForget:
+			require.Contains(t, k, "set "+op.set.Name)
 		case opAddChain:
 			add("chain "+op.chain.Name, "")
 		case opAddRules:

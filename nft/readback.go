@@ -142,7 +142,7 @@ func (c *Conn) readSets(r *Ruleset) error {
 	filter.attrString(unix.NFTA_SET_TABLE, TableName)
 	err := c.request(unix.NFT_MSG_GETSET, unix.NFT_MSG_NEWSET, f.proto(), netlink.Dump, filter.buf, func(b []byte) {
 		if stringAttr(b, unix.NFTA_SET_TABLE) == TableName && uint32Attr(b, unix.NFTA_SET_FLAGS)&unix.NFT_SET_ANONYMOUS == 0 {
-			r.Sets = append(r.Sets, parseSet(b, known[:]))
+			r.Sets = append(r.Sets, parseSet(b, knownSet(f, known[:], stringAttr(b, unix.NFTA_SET_NAME))))
 			counts = append(counts, parseCount(b))
 		}
 	})
@@ -150,7 +150,7 @@ func (c *Conn) readSets(r *Ruleset) error {
 		return wrapRead("list sets of table", f.String()+" "+TableName, err)
 	}
 	for i, s := range r.Sets {
-		if s.decl.key == "" {
+		if s.decl.key == "" || s.decl.dynamic {
 			continue
 		}
 		if err := c.readElements(f, s, counts[i]); err != nil {
@@ -160,22 +160,39 @@ func (c *Conn) readSets(r *Ruleset) error {
 	return nil
 }
 
-// parseSet recognises one of the known sets; any other has no key and is of no
-// further interest.
-func parseSet(b []byte, known []*Set) *Set {
-	s := &Set{Name: stringAttr(b, unix.NFTA_SET_NAME), decl: setDecl{typeLine: "# not nearside's"}}
-	for _, k := range known {
-		d := &k.decl
-		same := k.Name == s.Name &&
-			uint32Attr(b, unix.NFTA_SET_FLAGS) == d.flags() &&
-			uint32Attr(b, unix.NFTA_SET_KEY_TYPE) == fieldsType(d.key) &&
-			uint32Attr(b, unix.NFTA_SET_KEY_LEN) == uint32(fieldsLen(d.key)) &&
-			string(findAttr(b, unix.NFTA_SET_USERDATA)) == d.userData &&
-			(!d.isMap() || uint32Attr(b, unix.NFTA_SET_DATA_TYPE) == d.dataType())
-		if same {
-			s.decl = k.decl
-			s.records = newRecords(&s.decl)
+// knownSet returns the set of nearside's that has the name, or nil.
+func knownSet(f Family, layout []*Set, name string) *Set {
+	if memory, ok := memoryOf(name); ok {
+		clients, members := memorySets(f, memory)
+		if name == clients.Name {
+			return clients
 		}
+		return members
+	}
+	for _, s := range layout {
+		if s.Name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// parseSet recognises a known set; any other has no key and is of no further
+// interest.
+func parseSet(b []byte, known *Set) *Set {
+	s := &Set{Name: stringAttr(b, unix.NFTA_SET_NAME), decl: setDecl{typeLine: "# not nearside's"}}
+	if known == nil {
+		return s
+	}
+	d := &known.decl
+	same := uint32Attr(b, unix.NFTA_SET_FLAGS) == d.flags() &&
+		uint32Attr(b, unix.NFTA_SET_KEY_TYPE) == fieldsType(d.key) &&
+		uint32Attr(b, unix.NFTA_SET_KEY_LEN) == uint32(fieldsLen(d.key)) &&
+		string(findAttr(b, unix.NFTA_SET_USERDATA)) == d.userData &&
+		(!d.isMap() || uint32Attr(b, unix.NFTA_SET_DATA_TYPE) == d.dataType())
+	if same {
+		s.decl = known.decl
+		s.records = newRecords(&s.decl)
 	}
 	return s
 }

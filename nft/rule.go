@@ -3,6 +3,7 @@ package nft
 import (
 	"net/netip"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -90,6 +91,54 @@ func dnatToRandomSlot(f Family, node bool, set string, slots, offset uint32) sta
 		text:  "dnat " + f.String() + " to " + dialledText(f, node) + " . " + pick + " map @" + set,
 		exprs: append(exprs, loadRandom(regAfter(used), slots, offset), lookupInto(reg1, set), dnatTo(f)),
 	}
+}
+
+// dnatToRemembered sends a connection to the endpoint that the client had
+// before; where none is remembered, the rule does not match.
+func dnatToRemembered(f Family, p Protocol, set string) statement {
+	return statement{
+		text: "meta l4proto " + p.String() + " dnat " + f.String() + " to " + f.String() + " saddr map @" + set,
+		exprs: []expression{
+			loadProtocol(reg1), compare(unix.NFT_CMP_EQ, []byte{byte(p)}),
+			loadSource(f, reg1), lookupInto(reg1, set), dnatTo(f),
+		},
+	}
+}
+
+// matchTarget matches packets to an endpoint in a set.
+func matchTarget(f Family, set string) statement {
+	return statement{text: f.String() + " daddr . th dport @" + set, exprs: []expression{
+		loadDestination(f, reg1), loadDestinationPort(regAfter(f.addrLen())), lookup(set),
+	}}
+}
+
+// learn remembers where the client was sent.
+func learn(f Family, set string, timeout time.Duration) statement {
+	const dataAt = 16 // bytes behind reg1: the key has them to itself
+	return statement{
+		text: "update @" + set + " { " + f.String() + " saddr timeout " + durationText(timeout) +
+			" : " + f.String() + " daddr . th dport }",
+		exprs: []expression{
+			loadSource(f, reg1),
+			loadDestination(f, regAfter(dataAt)),
+			loadDestinationPort(regAfter(dataAt + f.addrLen())),
+			updateIn(set, regAfter(dataAt), timeout),
+		},
+	}
+}
+
+// durationText writes whole seconds as nft does: 1d2h3m4s.
+func durationText(d time.Duration) (text string) {
+	for _, unit := range []struct {
+		length time.Duration
+		name   string
+	}{{24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}} {
+		if n := d / unit.length; n > 0 {
+			text += utoa(uint32(n)) + unit.name
+			d -= n * unit.length
+		}
+	}
+	return text
 }
 
 // vmapOriginal is vmapDialled for a connection that was translated already: it

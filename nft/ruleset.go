@@ -2,6 +2,7 @@ package nft
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 )
 
@@ -100,6 +101,10 @@ func (t *Table) Ruleset() *Ruleset {
 	}
 	for i, s := range t.layout.sets {
 		r.Sets = append(r.Sets, &Set{Name: s.Name, decl: s.decl, records: recs[i].sorted()})
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.memories)) {
+		clients, _ := memorySets(f, name)
+		r.Sets = append(r.Sets, clients, t.memorySet(name))
 	}
 	programs := make([]program, 0, len(t.programs))
 	for p := range t.programs {

@@ -1,6 +1,9 @@
 package nft
 
-import "net/netip"
+import (
+	"net/netip"
+	"time"
+)
 
 // A Service is the unit of change of a Table: the frontends that appear,
 // change and vanish together.
@@ -38,6 +41,18 @@ type Frontend struct {
 	// from elsewhere are dropped. Prefixes of the other family do not count: if
 	// no other is left, nobody may connect.
 	Sources []netip.Prefix
+	// Sticky, if not nil, sends a client back to the endpoint it had before.
+	Sticky *Sticky
+}
+
+// Sticky says how long and with whom a frontend remembers its clients.
+type Sticky struct {
+	// Group joins frontends of one service and protocol: what one of them learns
+	// of a client they all know. Each keeps to its own backends all the same.
+	Group string
+	// Timeout is the time after its last new connection for which a client is
+	// remembered, in whole seconds, at least one.
+	Timeout time.Duration
 }
 
 // A Pool is a set of backends.

@@ -23,6 +23,7 @@ type setDecl struct {
 	key      string // the fields of a key, one letter each: see fieldTypes
 	data     string // likewise for the data of a map; "" otherwise
 	verdicts bool   // a map whose data are verdicts
+	dynamic  bool   // the kernel fills it while packets pass; elements time out
 	// typeLine is the declaration as nft prints it.
 	typeLine string
 	// userData is what nft keeps with the set to print typeLine again.
@@ -50,6 +51,21 @@ var fieldTypes = map[rune]fieldType{
 	fieldProto:   {id: 12, length: 1},
 	fieldService: {id: 13, length: 2},
 	fieldInteger: {id: 4, length: 4},
+}
+
+// addrFields is an address of a family as a field, addrType its name.
+func addrFields(f Family) string {
+	if f == IPv6 {
+		return string(fieldIPv6)
+	}
+	return string(fieldIPv4)
+}
+
+func addrType(f Family) string {
+	if f == IPv6 {
+		return "ipv6_addr"
+	}
+	return "ipv4_addr"
 }
 
 // fieldsType combines field types as nft does: six bits each.

@@ -3,6 +3,7 @@ package nft
 import (
 	"net/netip"
 	"slices"
+	"time"
 )
 
 // Table is the desired content of one family's table. It takes services one at
@@ -24,6 +25,7 @@ type Table struct {
 	clusterIPs map[[16]byte]int32
 	hairpins   map[[16]byte]int32
 	programs   map[program]int32
+	memories   map[string]*memory
 
 	nodeAddrs    map[[16]byte]int32
 	serviceCIDRs []netip.Prefix
@@ -47,6 +49,9 @@ type claim struct {
 	port  string
 	shape shape
 	pools pools
+	// group and timeout belong to sticky frontends; 0 is no time.
+	group   string
+	timeout time.Duration
 }
 
 // frontend is the frontend that the table has for a key.
@@ -77,6 +82,7 @@ func NewTable(cfg Config) *Table {
 		clusterIPs: map[[16]byte]int32{},
 		hairpins:   map[[16]byte]int32{},
 		programs:   map[program]int32{},
+		memories:   map[string]*memory{},
 		nodeAddrs:  map[[16]byte]int32{},
 		journal:    newJournal(),
 	}
@@ -243,7 +249,11 @@ func (t *Table) share(key frontendKey, f frontend, by int32) {
 		if p.ownChain() {
 			count(t.programs, t.journal.programs, p, by)
 		}
+		if p.kind == programSticky {
+			count(t.programs, t.journal.programs, p.picks(), by)
+		}
 	}
+	t.shareMemories(f, by)
 	for _, slots := range f.pools {
 		for _, s := range slots {
 			if s.local {

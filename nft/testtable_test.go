@@ -64,6 +64,11 @@ func outside(f Frontend, empty Verdict, backends ...string) Frontend {
 	return f
 }
 
+func sticky(f Frontend, group string, timeout time.Duration) Frontend {
+	f.Sticky = &Sticky{Group: group, Timeout: timeout}
+	return f
+}
+
 func dropping(f Frontend) Frontend {
 	f.Empty = Drop
 	return f
@@ -81,6 +86,8 @@ type scenario struct {
 	services []Service
 	nodes    []netip.Addr
 	cidrs    []netip.Prefix
+	// nftAborts is what nft 1.0 prints when it aborts on loading the text.
+	nftAborts string
 }
 
 var scenarios = []scenario{
@@ -159,6 +166,30 @@ var scenarios = []scenario{
 		},
 		nodes: []netip.Addr{netip.MustParseAddr("fd00::1"), netip.MustParseAddr("192.0.2.1")},
 		cidrs: []netip.Prefix{netip.MustParsePrefix("fd00:10:96::/112")},
+	},
+	{
+		name: "sticky",
+		cfg:  Config{ClusterCIDR: netip.MustParsePrefix("10.1.0.0/16")},
+		services: []Service{
+			svc("demo/session",
+				sticky(fe("10.96.0.10:80", TCP, "@10.1.1.5:8080", "10.1.2.5:8080"), "http", 3*time.Hour),
+				sticky(outside(fe("0.0.0.0:30080", TCP, "@10.1.1.5:8080", "10.1.2.5:8080"), Drop, "@10.1.1.5:8080"), "http", 3*time.Hour),
+				sticky(external(fe("198.51.100.10:80", TCP, "@10.1.1.5:8080", "10.1.2.5:8080"), "203.0.113.0/24"), "http", 3*time.Hour),
+				sticky(fe("10.96.0.10:53", UDP, "10.1.2.5:5353"), "dns", 90*time.Second),
+				fe("10.96.0.10:443", TCP, "10.1.2.5:8443"),
+			),
+			svc("demo/empty", sticky(fe("10.96.0.11:80", TCP), "http", time.Second)),
+		},
+	},
+	{
+		name: "sticky-ip6",
+		cfg:  Config{Family: IPv6},
+		// It lists the rule that learns a client, but runs out of registers on
+		// an IPv6 address and a port as data of an update.
+		nftAborts: "Assertion `dreg < ctx->reg_low' failed",
+		services: []Service{
+			svc("demo/session", sticky(fe("[fd00:10:96::10]:80", SCTP, "@[fd00:10:1:1::5]:8080", "[fd00:10:1:2::5]:8080"), "http", 86400*time.Second)),
+		},
 	},
 	{
 		name:     "pod-interface",

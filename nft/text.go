@@ -58,6 +58,9 @@ func (s *Set) noun() string {
 
 func (s *Set) writeText(b *strings.Builder) {
 	b.WriteString("\t" + s.noun() + " " + s.Name + " {\n\t\t" + s.decl.typeLine + "\n")
+	if s.decl.dynamic {
+		b.WriteString("\t\tsize " + utoa(clientsSize) + "\n\t\tflags dynamic,timeout\n")
+	}
 	if s.Len() > 0 {
 		s.writeElements(b)
 	}

@@ -34,18 +34,23 @@ var (
 type knowledge string
 
 const (
-	podsKnown      knowledge = "pods known"
+	podsKnown      knowledge = "pods known by their addresses"
 	podsUnknown    knowledge = "pods unknown"
-	masqueradesAll knowledge = "everyone masqueraded"
+	masqueradesAll knowledge = "pods known, everyone masqueraded"
+	podsByLink     knowledge = "pods known by their interface"
+	podsByLinks    knowledge = "pods known by the beginning of their interface's name"
 )
 
 func (k knowledge) config(f nft.Family) nft.Config {
 	cfg := nft.Config{Family: f, MasqueradeAll: k == masqueradesAll}
-	if k != podsUnknown {
-		cfg.ClusterCIDR = podCIDR
-		if f == nft.IPv6 {
-			cfg.ClusterCIDR = packettest.TwinPrefix(podCIDR)
-		}
+	switch k {
+	case podsKnown, masqueradesAll:
+		cfg.ClusterCIDR = prefixIn(f, podCIDR)
+	case podsByLink:
+		cfg.PodInterface = "pods"
+	case podsByLinks:
+		cfg.PodInterfacePrefix = "po"
+	case podsUnknown:
 	}
 	return cfg
 }
@@ -81,24 +86,63 @@ func silent(s nft.Service) nft.Service {
 	return s
 }
 
+// external makes a service's frontends ones for clients outside: whoever
+// connects is masqueraded.
+func external(s nft.Service) nft.Service {
+	for i := range s.Frontends {
+		s.Frontends[i].Kind = nft.External
+	}
+	return s
+}
+
+// localOutside makes a service external, and gives clients outside endpoints of
+// their own: those on this node, or silence.
+func localOutside(s nft.Service, endpoints ...string) nft.Service {
+	s = external(s)
+	for i := range s.Frontends {
+		pool := speaking(packettest.TCP, webIP, endpoints...).Backends
+		s.Frontends[i].Outside = &nft.Pool{Backends: pool, Empty: nft.Drop}
+	}
+	return s
+}
+
+// allowing lets only some sources connect.
+func allowing(s nft.Service, prefixes ...string) nft.Service {
+	for i := range s.Frontends {
+		for _, p := range prefixes {
+			s.Frontends[i].Sources = append(s.Frontends[i].Sources, netip.MustParsePrefix(p))
+		}
+	}
+	return s
+}
+
 // in gives a service in IPv4 the addresses of a family.
 func in(f nft.Family, s nft.Service) nft.Service {
-	if f == nft.IPv4 {
-		return s
-	}
 	frontends := make([]nft.Frontend, len(s.Frontends))
 	for i, fe := range s.Frontends {
-		fe.Addr = packettest.TwinPort(fe.Addr)
-		backends := make([]nft.Backend, len(fe.Backends))
-		for j, b := range fe.Backends {
-			b.Addr = packettest.TwinPort(b.Addr)
-			backends[j] = b
+		fe.Addr = inFamily(f, fe.Addr)
+		fe.Backends = backendsIn(f, fe.Backends)
+		if fe.Outside != nil {
+			fe.Outside = &nft.Pool{Backends: backendsIn(f, fe.Outside.Backends), Empty: fe.Outside.Empty}
 		}
-		fe.Backends = backends
+		sources := make([]netip.Prefix, len(fe.Sources))
+		for j, p := range fe.Sources {
+			sources[j] = prefixIn(f, p)
+		}
+		fe.Sources = sources
 		frontends[i] = fe
 	}
 	s.Frontends = frontends
 	return s
+}
+
+func backendsIn(f nft.Family, backends []nft.Backend) []nft.Backend {
+	of := make([]nft.Backend, len(backends))
+	for i, b := range backends {
+		b.Addr = inFamily(f, b.Addr)
+		of[i] = b
+	}
+	return of
 }
 
 // inFamily gives an address in IPv4 its form in a family.
@@ -107,6 +151,19 @@ func inFamily(f nft.Family, a netip.AddrPort) netip.AddrPort {
 		return a
 	}
 	return packettest.TwinPort(a)
+}
+
+// addrIn is inFamily for an address without a port.
+func addrIn(f nft.Family, a netip.Addr) netip.Addr {
+	return inFamily(f, netip.AddrPortFrom(a, 0)).Addr()
+}
+
+// prefixIn is inFamily for a prefix. One in IPv6 stays, whatever the family.
+func prefixIn(f nft.Family, p netip.Prefix) netip.Prefix {
+	if f == nft.IPv4 || p.Addr().Is6() {
+		return p
+	}
+	return packettest.TwinPrefix(p)
 }
 
 // node is a lab whose node has a connection to nf_tables.
@@ -126,8 +183,15 @@ func newNode(t testing.TB) *node {
 	return n
 }
 
-// serve makes services in IPv4 all that the node serves in a family.
+// serve makes services in IPv4 all that the node serves in a family. Node ports
+// are at its addresses 192.0.2.11 and 12.
 func (n *node) serve(t testing.TB, cfg nft.Config, services ...nft.Service) *nft.Table {
+	t.Helper()
+	return n.serveWithin(t, cfg, netip.Prefix{}, services...)
+}
+
+// serveWithin is serve where ClusterIPs are known to come from a prefix.
+func (n *node) serveWithin(t testing.TB, cfg nft.Config, serviceCIDR netip.Prefix, services ...nft.Service) *nft.Table {
 	t.Helper()
 	_, err := n.conn.Cleanup(context.Background())
 	require.NoError(t, err)
@@ -137,6 +201,10 @@ func (n *node) serve(t testing.TB, cfg nft.Config, services ...nft.Service) *nft
 	}
 	table, problems := nft.Compile(cfg, of)
 	require.Empty(t, problems)
+	table.SetNodeAddrs([]netip.Addr{addrIn(cfg.Family, onWorld), addrIn(cfg.Family, theNode.Addr)})
+	if serviceCIDR.IsValid() {
+		require.Empty(t, table.SetServiceCIDRs([]netip.Prefix{prefixIn(cfg.Family, serviceCIDR)}))
+	}
 	n.commit(t, table)
 	return table
 }

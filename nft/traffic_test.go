@@ -23,8 +23,10 @@ type trafficRow struct {
 	name     string
 	node     knowledge
 	services []nft.Service
-	from     packettest.Source
-	to       string
+	// serviceCIDR is where ClusterIPs come from, if known.
+	serviceCIDR string
+	from        packettest.Source
+	to          string
 	// speaking lists protocols. None: TCP, UDP and SCTP.
 	speaking []packettest.Protocol
 	want     []ending
@@ -212,18 +214,30 @@ var trafficRows = []trafficRow{
 	},
 }
 
-func TestTraffic(t *testing.T) {
+func TestTraffic(t *testing.T) { checkRows(t, trafficRows) }
+
+func checkRows(t *testing.T, rows []trafficRow) {
+	t.Helper()
 	n := newNode(t)
-	for _, row := range trafficRows {
+	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			for _, f := range nft.Families {
-				n.serve(t, row.node.config(f), row.services...)
+				row.serve(t, n, f)
 				for _, p := range row.protocols() {
 					t.Run(fmt.Sprintf("%v/%v", f, p), func(t *testing.T) { row.check(t, n, f, p) })
 				}
 			}
 		})
 	}
+}
+
+func (row trafficRow) serve(t *testing.T, n *node, f nft.Family) {
+	t.Helper()
+	var serviceCIDR netip.Prefix
+	if row.serviceCIDR != "" {
+		serviceCIDR = netip.MustParsePrefix(row.serviceCIDR)
+	}
+	n.serveWithin(t, row.node.config(f), serviceCIDR, row.services...)
 }
 
 func (row trafficRow) protocols() []packettest.Protocol {
@@ -266,7 +280,7 @@ func (row trafficRow) endingOf(f nft.Family, got packettest.Outcome) ending {
 	for _, w := range row.want {
 		if w.kind == packettest.Delivered && inFamily(f, netip.MustParseAddrPort(w.at)) == got.To {
 			e.at = w.at
-			if got.Masqueraded && w.source.IsValid() && inFamily(f, netip.AddrPortFrom(w.source, 0)).Addr() == got.Source.Addr() {
+			if got.Masqueraded && w.source.IsValid() && addrIn(f, w.source) == got.Source.Addr() {
 				e.source = w.source
 				return e
 			}

@@ -36,6 +36,9 @@ const (
 	opAddRules
 	opAddElements
 	opDeleteElements
+	// opForget deletes those elements of a dynamic map whose data are not among
+	// elems. Which they are is found out when the transaction is applied.
+	opForget
 )
 
 // Size returns the number of objects and elements that the transaction adds,
@@ -50,6 +53,7 @@ func (tx *Transaction) Size() (n int) {
 			n += op.elems.count()
 		case opAddRules:
 			n += len(op.chain.Rules)
+		case opForget:
 		default:
 			n++
 		}
@@ -149,7 +153,7 @@ func (tx *Transaction) writeOp(b *strings.Builder, op operation) {
 	case opDeleteTable:
 		line("delete table", table)
 	case opAddSet:
-		line("add", op.set.noun(), table, op.set.Name, "{", op.set.decl.typeLine, "; }")
+		line("add", op.set.noun(), table, op.set.Name, "{", op.set.decl.text(), "}")
 	case opDeleteSet:
 		line("delete", op.set.noun(), table, op.set.Name)
 	case opAddChain:
@@ -168,9 +172,28 @@ func (tx *Transaction) writeOp(b *strings.Builder, op operation) {
 		}
 	case opAddElements:
 		line("add element", table, op.set.Name, "{", op.set.elementsText(op.elems, true), "}")
+	case opForget:
+		line("# forget the clients in", table, op.set.Name, "whose endpoint is none of {", op.set.membersText(op.elems), "}")
 	case opDeleteElements:
 		line("delete element", table, op.set.Name, "{", op.set.elementsText(op.elems, false), "}")
 	}
+}
+
+// text writes a declaration on one line.
+func (d *setDecl) text() string {
+	if d.dynamic {
+		return d.typeLine + "; size " + utoa(clientsSize) + "; flags dynamic,timeout;"
+	}
+	return d.typeLine + ";"
+}
+
+// membersText writes endpoints, which are the data of a dynamic map.
+func (s *Set) membersText(elems records) string {
+	words := make([]string, elems.count())
+	for i := range words {
+		words[i] = fieldsText(s.decl.data, elems.key(i))
+	}
+	return strings.Join(words, ", ")
 }
 
 // elementsText writes elements on one line, without data where they are to be
