@@ -25,7 +25,7 @@ type journal struct {
 
 // former is what the kernel has for a frontend.
 type former struct {
-	shape shape
+	shape *shape // nil: it has none
 	pools pools
 }
 
@@ -77,6 +77,9 @@ func (t *Table) Changes() *Transaction {
 // changedLayout makes the table if the kernel does not have it, and writes the
 // one fixed chain anew that may change.
 func (t *Table) changedLayout(tx *Transaction) {
+	if t.journal.exists && !t.journal.servicesChain {
+		return
+	}
 	services := servicesChain(t.cfg.Family, t.serviceCIDRs)
 	switch {
 	case !t.journal.exists:
@@ -85,7 +88,7 @@ func (t *Table) changedLayout(tx *Transaction) {
 			tx.addSet(s)
 		}
 		tx.addChains(append([]*Chain{services}, t.layout.chains...))
-	case t.journal.servicesChain:
+	default:
 		tx.flushChain(services)
 		tx.addRules(services)
 	}
@@ -128,8 +131,10 @@ func pick(was, is bool, del, add *[setCount]records) *[setCount]records {
 // changedFrontend adds the difference of one frontend.
 func (t *Table) changedFrontend(key frontendKey, del, add *[setCount]records) {
 	f, was, now := t.cfg.Family, t.journal.frontends[key], t.frontends[key]
-	if was.shape != now.shape {
-		before, after := was.shape.programs(key.isNodePort()), now.shape.programs(key.isNodePort())
+	if !equalShapes(was.shape, now.shape) {
+		var before, after [setCount]program
+		was.shape.visit(key.isNodePort(), func(set int, p program) { before[set] = p })
+		now.shape.visit(key.isNodePort(), func(set int, p program) { after[set] = p })
 		for set := range setCount {
 			if before[set] == after[set] {
 				continue

@@ -124,6 +124,9 @@ func (t *Table) memorySet(name string) *Set {
 // chain that uses them, members as elements, forgotten clients, and old ones
 // when no chain uses them any more.
 func (t *Table) changedMemories() (added, members, removed []operation) {
+	if len(t.journal.memories) == 0 && len(t.journal.members) == 0 {
+		return nil, nil, nil
+	}
 	f := t.cfg.Family
 	for _, name := range slices.Sorted(maps.Keys(t.journal.memories)) {
 		was, is := t.journal.memories[name], t.memories[name] != nil

@@ -82,7 +82,7 @@ const maxTimeout = 366 * 24 * time.Hour
 func (t *Table) checkPools(service string, fe *Frontend, c *claim) (problems []Problem) {
 	node := c.key.isNodePort()
 	c.pools[0], problems = t.checkBackends(fe.Backends)
-	c.shape = shape{exists: true, kind: fe.Kind, pick: programFor(len(c.pools[0]), fe.Empty, node, false)}
+	c.shape = shape{kind: fe.Kind, pick: programFor(len(c.pools[0]), fe.Empty, node, false)}
 	if fe.Outside != nil {
 		var more []Problem
 		c.pools[1], more = t.checkBackends(fe.Outside.Backends)
@@ -118,6 +118,9 @@ func (p program) sticky(memory string, proto Protocol) program {
 
 // learnTogether has every sticky frontend learn for all of its group.
 func learnTogether(claims []claim) {
+	if !slices.ContainsFunc(claims, func(c claim) bool { return c.timeout > 0 }) {
+		return
+	}
 	memories := map[string][]string{}
 	for _, c := range claims {
 		if c.timeout > 0 {

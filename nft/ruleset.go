@@ -79,11 +79,9 @@ func (t *Table) Ruleset() *Ruleset {
 	}
 	f := t.cfg.Family
 	for key, fe := range t.frontends {
-		for set, p := range fe.shape.programs(key.isNodePort()) {
-			if p.kind != programNone {
-				putVerdictOf(f, recs[set].extend(), key, p)
-			}
-		}
+		fe.shape.visit(key.isNodePort(), func(set int, p program) {
+			putVerdictOf(f, recs[set].extend(), key, p)
+		})
 		for i, first := range firstSlots {
 			for n, s := range fe.pools[i] {
 				putBackend(f, recs[backendsSet].extend(), key, first+uint32(n), s)

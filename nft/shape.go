@@ -4,7 +4,6 @@ import "strings"
 
 // shape is the way of a frontend's connections through the maps of verdicts.
 type shape struct {
-	exists      bool
 	kind        Kind
 	pick        program
 	split       bool // clients outside have slots of their own
@@ -14,23 +13,34 @@ type shape struct {
 	after       program // once translated
 }
 
-// programs returns what the frontend has in each map of verdicts.
-func (s shape) programs(node bool) (p [setCount]program) {
-	if !s.exists {
-		return p
+// visit calls f with what the frontend has in each map of verdicts that it is
+// in. No shape is in none.
+func (s *shape) visit(node bool, f func(set int, p program)) {
+	if s == nil {
+		return
 	}
 	entry := frontendsSet
 	if s.ranged {
-		p[entry] = program{kind: programRanged, node: node, sources: s.sources}
+		f(entry, program{kind: programRanged, node: node, sources: s.sources})
 		entry = allowedSet
 	}
-	p[entry] = s.pick
 	if s.split && (s.pick.ownChain() || s.pick.kind != s.pickOutside.kind) {
-		p[entry] = program{kind: programBySource, node: node}
-		p[insideSet], p[outsideSet] = s.pick, s.pickOutside
+		f(entry, program{kind: programBySource, node: node})
+		f(insideSet, s.pick)
+		f(outsideSet, s.pickOutside)
+	} else {
+		f(entry, s.pick)
 	}
-	p[translatedSet] = s.after
-	return p
+	if s.after.kind != programNone {
+		f(translatedSet, s.after)
+	}
+}
+
+func equalShapes(a, b *shape) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
 }
 
 // masquerades returns the program that gives translated connections a source
@@ -46,14 +56,17 @@ func masquerades(kind Kind, split bool) program {
 	return program{kind: programMasquerade}
 }
 
+// isSticky reports whether the frontend remembers clients.
+func (s *shape) isSticky() bool { return s.after.kind == programLearn }
+
 // memories returns the memories that the frontend looks into or writes to.
-func (s shape) memories() (list []string) {
+func (s *shape) memories() (list []string) {
 	for _, p := range []program{s.pick, s.pickOutside} {
 		if p.kind == programSticky {
 			list = append(list, p.memory)
 		}
 	}
-	if s.after.kind == programLearn {
+	if s.isSticky() {
 		list = append(list, strings.Split(s.after.memory, ",")...)
 	}
 	return list

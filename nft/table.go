@@ -57,7 +57,7 @@ type claim struct {
 // frontend is the frontend that the table has for a key.
 type frontend struct {
 	owner *service
-	shape shape
+	shape *shape // the owner's claim's
 	pools pools
 }
 
@@ -210,7 +210,7 @@ func (t *Table) install(key frontendKey, owner *service) {
 	c := owner.claim(key)
 	old, was := t.frontends[key]
 	t.journal.frontend(key, old)
-	next := frontend{owner: owner, shape: c.shape}
+	next := frontend{owner: owner, shape: &c.shape}
 	present := t.inKernel(key)
 	for i := range next.pools {
 		next.pools[i] = settle(present[i], c.pools[i])
@@ -226,7 +226,7 @@ func (t *Table) install(key frontendKey, owner *service) {
 // New slots are settled among those and not among what the table wanted in
 // between, so that the outcome does not depend on the steps that led to it.
 func (t *Table) inKernel(key frontendKey) pools {
-	if former := t.journal.frontends[key]; former.shape.exists {
+	if former := t.journal.frontends[key]; former.shape != nil {
 		return former.pools
 	}
 	return t.adopted[key]
@@ -245,15 +245,17 @@ func (t *Table) share(key frontendKey, f frontend, by int32) {
 	if f.shape.kind == ClusterIP {
 		count(t.clusterIPs, t.journal.clusterIPs, key.ip, by)
 	}
-	for _, p := range f.shape.programs(key.isNodePort()) {
+	f.shape.visit(key.isNodePort(), func(_ int, p program) {
 		if p.ownChain() {
 			count(t.programs, t.journal.programs, p, by)
 		}
 		if p.kind == programSticky {
 			count(t.programs, t.journal.programs, p.picks(), by)
 		}
+	})
+	if f.shape.isSticky() {
+		t.shareMemories(f, by)
 	}
-	t.shareMemories(f, by)
 	for _, slots := range f.pools {
 		for _, s := range slots {
 			if s.local {
