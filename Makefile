@@ -59,8 +59,9 @@ test-race: ## the tests that need no kernel under the race detector (wants a C c
 	CGO_ENABLED=1 $(GO_TEST) -race -short ./selector/... ./nft/... ./informer/... ./agent/...
 
 .PHONY: test-cluster
-test-cluster: ## nearside against a real API server (root; the first time builds it, 10 minutes)
-	@hack/prereqs cluster
+test-cluster: ## nearside against a real API server (root; the first time builds one, 10 minutes)
+	@hack/prereqs kernel
+	test/apiserver.sh build
 	cd test/cluster && $(GO_TEST) ./...
 
 .PHONY: bench
