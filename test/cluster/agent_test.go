@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -59,13 +60,23 @@ func (a *agent) stop(t *testing.T) {
 	require.NoError(t, a.End(context.Background(), syscall.SIGTERM, 10*time.Second))
 }
 
-// requireHealthy checks that the agent runs and says that it is healthy.
+// requireHealthy checks that the agent runs, says that it is healthy, and has
+// neither failed at anything nor left anything out.
 func (a *agent) requireHealthy(t *testing.T) {
 	t.Helper()
 	require.True(t, a.Running(), "the agent must be alive: %v", a.Explain(nil))
 	for _, path := range []string{"/healthz", "/livez"} {
 		status, body := get(t, "http://"+healthzAddress+path)
 		require.Equal(t, http.StatusOK, status, "%s: %s", path, body)
+	}
+	_, metrics := get(t, "http://"+metricsAddress+"/metrics")
+	require.True(t, strings.Contains(metrics, "\nnearside_quarantined_services{"), "the agent's metrics must be there")
+	for line := range strings.Lines(metrics) {
+		for _, trouble := range []string{"nearside_sync_failures_total", "nearside_quarantined_services", "nearside_skipped_objects_total"} {
+			if strings.HasPrefix(line, trouble) {
+				require.True(t, strings.HasSuffix(line, " 0\n"), "trouble: %s", line)
+			}
+		}
 	}
 }
 

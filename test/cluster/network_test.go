@@ -53,12 +53,12 @@ func runTool(t *testing.T, debianPackage, name string, args ...string) []byte {
 		t.Fatalf("%s is not installed; run apt-get install %s", name, debianPackage)
 	}
 	out, err := exec.CommandContext(t.Context(), path, args...).Output()
-	var exit *exec.ExitError
 	if err != nil {
-		if errors.As(err, &exit) {
-			out = exit.Stderr
+		var why []byte
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+			why = exit.Stderr
 		}
-		t.Fatalf("run %s %q: %v: %s", name, args, err, out)
+		t.Fatalf("run %s %q: %v: %s", name, args, err, why)
 	}
 	return out
 }

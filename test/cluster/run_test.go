@@ -42,7 +42,7 @@ func TestRun(t *testing.T) {
 		{"coalesces a burst", s.coalesces},
 		{"survives an API server that is away", func(t *testing.T) { s.survivesOutage(t, agent, web) }},
 		{"survives an API server that is restarted properly", func(t *testing.T) { s.survivesRestart(t, agent) }},
-		{"leaves the table to the next agent", func(t *testing.T) { s.restartsAgent(t, agent) }},
+		{"leaves the table to the next agent, which waits for the API server", func(t *testing.T) { s.restartsAgent(t, agent) }},
 	}
 	for _, step := range steps {
 		if !t.Run(step.name, step.run) {
@@ -248,16 +248,14 @@ func (s *scene) coalesces(t *testing.T) {
 // survivesOutage takes the API server away for some seconds, in which the world
 // changes without the agent's knowing.
 func (s *scene) survivesOutage(t *testing.T, agent *agent, web string) {
+	peer, err := s.plane.StartPeer(s.ctx)
+	require.NoError(t, err)
 	connections := startTraffic(t, web)
 	tables, quiet := s.readBack(t), s.record.Count()
 	require.NoError(t, s.plane.API.Kill(s.ctx))
 	gone := time.Now()
-
-	peer, err := s.plane.StartPeer(s.ctx)
-	require.NoError(t, err)
-	missed := newClient(t, peer)
-	s.missedChanges(t, missed)
-	require.NoError(t, peer.Stop(s.ctx))
+	s.missedChanges(t, newClient(t, peer))
+	require.NoError(t, peer.Kill(s.ctx))
 	sleepUntil(s.ctx, gone.Add(5*time.Second))
 
 	agent.requireHealthy(t)
@@ -323,15 +321,20 @@ func (s *scene) survivesRestart(t *testing.T, agent *agent) {
 	agent.requireHealthy(t)
 }
 
-// restartsAgent ends the agent and starts another one, which finds the table as
-// it should be and leaves its elements alone.
+// restartsAgent ends the agent and starts another one while the API server is
+// away: it leaves the table alone until it knows the world, and then finds it
+// as it should be.
 func (s *scene) restartsAgent(t *testing.T, agent *agent) {
 	tables, quiet := s.readBack(t), s.record.Count()
 	agent.stop(t)
-	s.requireUntouched(t, tables, quiet)
+	require.NoError(t, s.plane.API.Kill(s.ctx))
 	next := startAgent(t, s.plane.API.Kubeconfig())
-	// It has taken over when it follows a change.
-	s.change(t, followDeadline, func() error { return s.moveEndpoint("mix-24", "10.203.0.3") })
+	sleepUntil(s.ctx, next.Started.Add(3*time.Second))
+	require.True(t, next.Running(), "the agent must wait for the API server: %v", next.Explain(nil))
+	s.requireUntouched(t, tables, quiet)
+
+	require.NoError(t, s.plane.API.Start(s.ctx))
+	s.change(t, returnDeadline, func() error { return s.moveEndpoint("mix-24", "10.203.0.3") })
 	s.requireSmallCommits(t, quiet)
 	next.requireHealthy(t)
 }

@@ -34,7 +34,7 @@ const returnDeadline = time.Minute
 // scene is a control plane with its nodes, and a record of what the kernel
 // commits.
 type scene struct {
-	ctx    context.Context // ends with the test, or when the user interrupts it
+	ctx    context.Context //nolint:containedctx // ends with the test, as the scene does, or by an interrupt
 	plane  *controlplane.ControlPlane
 	client kubernetes.Interface
 	record *commits.Recorder

@@ -20,17 +20,16 @@ func BuildNearside(ctx context.Context, progress io.Writer, out string) error {
 	if err != nil {
 		return fmt.Errorf("build nearside: %w", err)
 	}
-	if err := goBuild(ctx, root, progress, "-ldflags", "-s -w", "-o", out, "./cmd/nearside"); err != nil {
+	if err := goBuild(ctx, root, progress, "-o", out, "./cmd/nearside"); err != nil {
 		return fmt.Errorf("build nearside: %w", err)
 	}
 	return nil
 }
 
-// goBuild runs go build in dir. The binaries are static (CGO_ENABLED=0) and
-// carry neither paths nor the state of the checkout; make builds nearside with
-// the same settings, so that the two share what is compiled.
+// goBuild runs go build in dir, with the settings of the Makefile, so that
+// nothing is compiled twice. The programs are static.
 func goBuild(ctx context.Context, dir string, progress io.Writer, args ...string) error {
-	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-trimpath", "-buildvcs=false"}, args...)...)
+	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-buildvcs=false"}, args...)...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 	cmd.Stdout, cmd.Stderr = progress, progress

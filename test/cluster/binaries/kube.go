@@ -101,7 +101,7 @@ func (k *Kube) Build(ctx context.Context, progress io.Writer, names ...Name) err
 	if len(k.Missing(names...)) == 0 {
 		return nil
 	}
-	if err := os.MkdirAll(k.Dir, 0o755); err != nil {
+	if err := os.MkdirAll(k.Dir, 0o750); err != nil {
 		return fmt.Errorf("build Kubernetes %s: %w", k.Version, err)
 	}
 	unlock, err := lock(filepath.Join(k.Dir, "lock"))
@@ -125,13 +125,13 @@ func (k *Kube) build(ctx context.Context, progress io.Writer, name Name) error {
 	fmt.Fprintf(progress, "building %s for Kubernetes %s (some minutes when nothing is cached)\n", name, k.Version)
 	// The program appears under its name only when it is complete.
 	unfinished := k.Path(name) + ".unfinished"
-	err := goBuild(ctx, k.module, progress, "-ldflags", k.ldflags(name), "-o", unfinished, pkg)
+	err := goBuild(ctx, k.module, progress, "-trimpath", "-ldflags", k.ldflags(name), "-o", unfinished, pkg)
 	if err != nil {
 		return fmt.Errorf("build %s for Kubernetes %s: %w", name, k.Version, err)
 	}
 	err = errors.Join(
 		os.Rename(unfinished, k.Path(name)),
-		os.WriteFile(k.recipeFile(name), []byte(k.recipe), 0o644),
+		os.WriteFile(k.recipeFile(name), []byte(k.recipe), 0o600),
 	)
 	if err != nil {
 		return fmt.Errorf("keep %s in the cache: %w", name, err)
@@ -157,7 +157,7 @@ func (k *Kube) ldflags(name Name) string {
 // lock takes the lock of the cache, waiting for another process that has it.
 // The kernel releases it when the process ends, however it ends.
 func lock(path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}

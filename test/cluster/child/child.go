@@ -44,7 +44,7 @@ type Process struct {
 // Start starts the program at path.
 func Start(options Options, path string, args ...string) (*Process, error) {
 	p := &Process{Name: filepath.Base(path), log: options.Log, exited: make(chan struct{})}
-	out, err := os.OpenFile(options.Log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	out, err := os.OpenFile(options.Log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", p.Name, err)
 	}

@@ -90,7 +90,7 @@ func Start(ctx context.Context, options Options) (*ControlPlane, error) {
 
 // prepare makes the folder and everything that stays the same over restarts.
 func (c *ControlPlane) prepare() error {
-	if err := os.MkdirAll(c.options.Dir, 0o755); err != nil {
+	if err := os.MkdirAll(c.options.Dir, 0o750); err != nil {
 		return err
 	}
 	entries, err := os.ReadDir(c.options.Dir)
@@ -126,7 +126,11 @@ func (c *ControlPlane) choosePorts() error {
 		}
 		// Held until all are chosen, so that they differ.
 		defer listener.Close()
-		*choice.port = listener.Addr().(*net.TCPAddr).Port
+		address, err := netip.ParseAddrPort(listener.Addr().String())
+		if err != nil {
+			return fmt.Errorf("find a free port on %s: %w", choice.host, err)
+		}
+		*choice.port = int(address.Port())
 	}
 	c.API.port, c.peer.port = c.ports.API, c.ports.Peer
 	return nil

@@ -40,7 +40,7 @@ func (c *ControlPlane) remember() error {
 	if err != nil {
 		return fmt.Errorf("remember the processes of the control plane: %w", err)
 	}
-	if err := os.WriteFile(c.stateFile(), append(data, '\n'), 0o644); err != nil {
+	if err := os.WriteFile(c.stateFile(), append(data, '\n'), 0o600); err != nil {
 		return fmt.Errorf("remember the processes of the control plane: %w", err)
 	}
 	return nil
