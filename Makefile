@@ -15,6 +15,9 @@ export GIT_CONFIG_VALUE_0 := $(CURDIR)
 export GOFLAGS := $(strip $(shell go env GOFLAGS) -buildvcs=false)
 BUILDVCS := $(shell git -c safe.directory='$(CURDIR)' rev-parse HEAD >/dev/null 2>&1 && echo auto || echo false)
 
+# Debian keeps nft, conntrack and ip in sbin, which is not on everyone's PATH.
+export PATH := $(PATH):/usr/local/sbin:/usr/sbin:/sbin
+
 # One way to compile for building, testing and trying: what is tested is what is
 # built, and nothing is compiled twice. It also needs no C compiler.
 export CGO_ENABLED := 0
