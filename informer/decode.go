@@ -1,8 +1,11 @@
 package informer
 
 import (
+	gojson "encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -11,8 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	sigsjson "sigs.k8s.io/json"
-
-	gojson "encoding/json"
 )
 
 // manifest is one object of a file, with the line it begins in.
@@ -187,37 +188,46 @@ func (d *decoder) typeError(w *jsonWriter, root *yaml.Node, err error) error {
 	if !ok {
 		return errorAt(d.doc.line(root), "%s", shorten(err.Error(), 200))
 	}
-	at, places := w.node(int(wrong.Offset)), at(root, strings.Split(wrong.Field, "."))
-	found := root
-	for i, place := range places {
-		if i == 0 || place == at {
+	at, found := w.node(int(wrong.Offset)), root
+	for i, place := range places(root, strings.Split(wrong.Field, ".")) {
+		switch {
+		case within(place, at, 0):
+			found = at
+		case i == 0:
 			found = place
 		}
 	}
 	return errorAt(d.doc.line(found), "%s: want %s, found %s", quote(wrong.Field), typeText(wrong.Type), nodeText(found))
 }
 
-// at returns the nodes at a path of fields, looking into every item of lists.
-func at(n *yaml.Node, path []string) []*yaml.Node {
+// places returns the nodes at a path of fields, looking into every item of
+// lists.
+func places(n *yaml.Node, path []string) []*yaml.Node {
 	n = resolve(n)
-	if n.Kind == yaml.SequenceNode && len(n.Content) > 0 && (len(path) > 0) {
-		var all []*yaml.Node
-		for _, item := range n.Content {
-			all = append(all, at(item, path)...)
-		}
-		return all
-	}
 	if len(path) == 0 {
 		return []*yaml.Node{n}
 	}
-	// A key may itself contain dots, as those of labels do.
 	var all []*yaml.Node
-	for i := 1; i <= len(path) && n.Kind == yaml.MappingNode; i++ {
-		if next := child(n, strings.Join(path[:i], ".")); next != nil {
-			all = append(all, at(next, path[i:])...)
+	switch n.Kind {
+	case yaml.SequenceNode:
+		for _, item := range n.Content {
+			all = append(all, places(item, path)...)
+		}
+	case yaml.MappingNode:
+		if next := child(n, path[0]); next != nil {
+			all = places(next, path[1:])
 		}
 	}
 	return all
+}
+
+// within reports whether a node is another or part of it.
+func within(n, part *yaml.Node, depth int) bool {
+	n = resolve(n)
+	if n == part || depth > maxDepth {
+		return n == part
+	}
+	return slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return within(c, part, depth+1) })
 }
 
 // typeText describes a Go type in the words of a manifest.
@@ -243,6 +253,9 @@ func nodeText(n *yaml.Node) string {
 		return "a mapping"
 	case yaml.SequenceNode:
 		return "a list"
+	}
+	if b, ok := oldBool(n); ok {
+		return fmt.Sprintf("%s, which means %v unless it is put in quotes", quote(n.Value), b)
 	}
 	switch n.ShortTag() {
 	case "!!null":

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -17,12 +18,14 @@ import (
 // first line of the document.
 type document struct {
 	root *yaml.Node
-	// before is the number of lines of the file before the document.
-	before int
+	// before is the number of lines of the file before the document, last that
+	// of its last line.
+	before, last int
 }
 
-// line returns the line of a node in the file.
-func (d *document) line(n *yaml.Node) int { return d.before + max(n.Line, 1) }
+// line returns the line of a node in the file. YAML knows more line breaks than
+// editors do, so it may count too many.
+func (d *document) line(n *yaml.Node) int { return min(d.before+max(n.Line, 1), d.last) }
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
@@ -70,27 +73,42 @@ type part struct {
 	before int
 }
 
+// last is the line of the last character of the document.
+func (p part) last() int {
+	return p.before + lineAt(p.text, len(bytes.TrimRight(p.text, "\r\n")))
+}
+
 func parseYAML(data []byte) ([]document, error) {
 	var docs []document
 	for _, p := range splitYAML(data) {
-		decoder := yaml.NewDecoder(bytes.NewReader(p.text))
-		var root yaml.Node
-		err := decoder.Decode(&root)
-		if errors.Is(err, io.EOF) {
-			continue // nothing but comments
-		}
-		if err == nil {
-			// One document was cut out, so there must not be more.
-			if err = decoder.Decode(new(yaml.Node)); errors.Is(err, io.EOF) {
-				err = nil
-			}
-		}
+		root, err := parseOne(p.text)
 		if err != nil {
 			return nil, syntaxError(p, err)
 		}
-		docs = append(docs, document{root: &root, before: p.before})
+		if root != nil {
+			docs = append(docs, document{root: root, before: p.before, last: p.last()})
+		}
 	}
 	return docs, nil
+}
+
+// parseOne parses a text that must hold at most one document.
+func parseOne(text []byte) (*yaml.Node, error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	root := new(yaml.Node)
+	err := decoder.Decode(root)
+	if errors.Is(err, io.EOF) {
+		return nil, nil // nothing but comments
+	}
+	if err == nil {
+		if err = decoder.Decode(new(yaml.Node)); errors.Is(err, io.EOF) {
+			return root, nil
+		}
+		if err == nil {
+			err = errors.New("did not find expected end of the document")
+		}
+	}
+	return nil, err
 }
 
 // splitYAML cuts a stream at its document markers. Each document is parsed on
@@ -150,27 +168,35 @@ var (
 // syntaxError finds the line of a mistake. The YAML parser with line numbers
 // in its tree names the line where the block around a mistake begins; its older
 // brother names the line of the mistake itself, so it is asked for that. Both
-// count from 0 in what they call parser errors and do not say line 0 at all,
-// which the empty line in front makes up for.
+// count from 0 in what they call parser errors and leave line 0 out, which the
+// empty line in front makes up for.
 func syntaxError(p part, err error) error {
 	text := append([]byte("\n"), p.text...)
 	if _, older := sigsyaml.YAMLToJSON(text); older != nil {
 		err = older
-	} else if newer := yaml.Unmarshal(text, new(yaml.Node)); newer != nil {
+	} else if _, newer := parseOne(text); newer != nil {
 		err = newer
 	}
-	reason, line := strings.TrimPrefix(err.Error(), "yaml: "), 1
+	reason, line := strings.TrimPrefix(err.Error(), "yaml: "), 0
 	if m := yamlErrorLine.FindStringSubmatch(reason); m != nil {
 		line, _ = strconv.Atoi(m[1])
 		reason = m[2]
 		if !strings.HasPrefix(reason, yamlParserPrefix) {
 			line--
 		}
-	} else if m := yamlErrorAnchor.FindStringSubmatch(reason); m != nil {
-		if at := bytes.Index(p.text, []byte("*"+m[1])); at >= 0 {
-			line = lineAt(p.text, at)
-		}
+	} else {
+		line = lineAt(p.text, placeOf(reason, p.text))
 	}
-	last := max(1, lineAt(p.text, len(bytes.TrimRight(p.text, "\r\n"))))
-	return errorAt(p.before+min(max(line, 1), last), "%s", shorten(reason, 200))
+	return errorAt(min(p.before+max(line, 1), p.last()), "%s", shorten(reason, 200))
+}
+
+// placeOf finds what an error without a line is about.
+func placeOf(reason string, text []byte) int {
+	if m := yamlErrorAnchor.FindStringSubmatch(reason); m != nil {
+		return max(0, bytes.Index(text, []byte("*"+m[1])))
+	}
+	// Else it is a character that YAML does not allow.
+	return max(0, bytes.IndexFunc(text, func(r rune) bool {
+		return r != '\t' && r != '\n' && r != '\r' && r != 0x85 && (unicode.IsControl(r) || r == 0xFFFE || r == 0xFFFF)
+	}))
 }

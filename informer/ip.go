@@ -2,6 +2,7 @@ package informer
 
 import (
 	"net/netip"
+	"strconv"
 	"strings"
 )
 
@@ -76,6 +77,28 @@ func serviceAddr(text string) (addr netip.Addr, reason string) {
 		return addr, "is not an IP address"
 	}
 	return addr, unusable(addr)
+}
+
+// parsePrefix reads a CIDR as sloppily as parseIP reads addresses. Bits behind
+// the prefix are dropped.
+func parsePrefix(text string) (p netip.Prefix, reason string) {
+	const notPrefix = "is not a prefix such as 10.0.0.0/8"
+	network, length, ok := strings.Cut(text, "/")
+	if !ok {
+		return p, notPrefix
+	}
+	addr, ok := parseIP(network)
+	bits, err := strconv.ParseUint(length, 10, 8)
+	if !ok || err != nil {
+		return p, notPrefix
+	}
+	if addr.Is4() && strings.Contains(network, ":") {
+		bits -= min(bits, 96) // of an address that was mapped into IPv6
+	}
+	if p, err = addr.Prefix(int(bits)); err != nil {
+		return netip.Prefix{}, notPrefix
+	}
+	return p, ""
 }
 
 var broadcast = netip.AddrFrom4([4]byte{255, 255, 255, 255})

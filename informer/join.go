@@ -15,6 +15,8 @@ func join(n Name, record *service, parts []*slice) *Service {
 		Name:    n,
 		Created: record.created,
 		Policy:  record.policy,
+
+		HealthCheckPort: record.healthCheckPort,
 		Ports:   make([]ServicePort, 0, len(record.ports)*len(record.clusterIPs)),
 	}
 	for _, p := range record.ports {
@@ -29,6 +31,7 @@ func join(n Name, record *service, parts []*slice) *Service {
 				NodePort:        p.nodePort,
 				ExternalIPs:     ofFamily(record.externalIPs, ip.Is6()),
 				LoadBalancerIPs: ofFamily(record.loadBalancerIPs, ip.Is6()),
+				SourceRanges:    rangesOfFamily(record.sourceRanges, ip.Is6()),
 				Endpoints:       merge(parts, p, ip.Is6()),
 			})
 		}
@@ -47,6 +50,17 @@ func ofFamily(list []netip.Addr, v6 bool) []netip.Addr {
 		return list[split:]
 	}
 	return list[:split:split]
+}
+
+// rangesOfFamily is ofFamily for prefixes.
+func rangesOfFamily(list []netip.Prefix, v6 bool) []netip.Prefix {
+	var out []netip.Prefix
+	for _, p := range list {
+		if p.Addr().Is6() == v6 {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // found is an endpoint with one of the ports it has in its slice.

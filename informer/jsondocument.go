@@ -33,7 +33,7 @@ func parseJSON(data []byte) ([]document, error) {
 		if err != nil {
 			return nil, err
 		}
-		docs = append(docs, document{root: root})
+		docs = append(docs, document{root: root, last: p.line()})
 	}
 }
 

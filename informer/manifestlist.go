@@ -56,11 +56,11 @@ func (m *Manifests) listRoot(root string) ([]string, error) {
 	if root == stdin {
 		return []string{stdin}, nil
 	}
-	root = filepath.Clean(root)
-	info, err := os.Stat(root)
+	info, err := os.Stat(root) // before Clean, which makes a folder of nothing
 	if err != nil {
 		return nil, err
 	}
+	root = filepath.Clean(root)
 	if !info.IsDir() {
 		return []string{root}, nil
 	}

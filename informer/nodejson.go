@@ -193,11 +193,22 @@ var oldBools = map[string]bool{
 	"n": false, "N": false, "no": false, "No": false, "NO": false, "off": false, "Off": false, "OFF": false,
 }
 
+func oldBool(n *yaml.Node) (value, ok bool) {
+	if n.Kind != yaml.ScalarNode || n.Style != 0 || n.Tag != "!!str" {
+		return false, false
+	}
+	value, ok = oldBools[n.Value]
+	return value, ok
+}
+
 // scalar returns the JSON value of a scalar: string, bool, nil or a number.
 func (w *jsonWriter) scalar(n *yaml.Node) (any, error) {
+	if n.Tag == "!" {
+		return n.Value, nil // "not what it looks like, but text"
+	}
 	switch tag := n.ShortTag(); tag {
 	case "!!str":
-		if b, ok := oldBools[n.Value]; ok && n.Style == 0 && n.Tag == "!!str" {
+		if b, ok := oldBool(n); ok {
 			return b, nil
 		}
 		return n.Value, nil

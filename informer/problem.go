@@ -67,6 +67,9 @@ func shorten(text string, limit int) string {
 // plain reports whether text is printable as it stands, without spaces.
 func plain(text string) bool {
 	for _, r := range text {
+		if '#' <= r && r <= '~' { // nearly all text there is
+			continue
+		}
 		if r == utf8.RuneError || !unicode.IsPrint(r) || unicode.IsSpace(r) || r == '"' {
 			return false
 		}

@@ -42,6 +42,10 @@ type service struct {
 	ports      []servicePort
 	// externalIPs and loadBalancerIPs are sorted, of the families of clusterIPs.
 	externalIPs, loadBalancerIPs []netip.Addr
+	// sourceRanges are sorted, of any family.
+	sourceRanges []netip.Prefix
+	// healthCheckPort is 0 where there is none.
+	healthCheckPort uint16
 }
 
 type servicePort struct {
@@ -54,7 +58,8 @@ func (s *service) equal(o *service) bool {
 	return s.created.Equal(o.created) && s.policy == o.policy && s.distribution == o.distribution &&
 		s.internal == o.internal && s.external == o.external && s.affinity == o.affinity &&
 		slices.Equal(s.clusterIPs, o.clusterIPs) && slices.Equal(s.ports, o.ports) &&
-		slices.Equal(s.externalIPs, o.externalIPs) && slices.Equal(s.loadBalancerIPs, o.loadBalancerIPs)
+		slices.Equal(s.externalIPs, o.externalIPs) && slices.Equal(s.loadBalancerIPs, o.loadBalancerIPs) &&
+		slices.Equal(s.sourceRanges, o.sourceRanges) && s.healthCheckPort == o.healthCheckPort
 }
 
 // convertService keeps what matters of a Service. The record is nil for one
@@ -76,6 +81,8 @@ func convertService(object *corev1.Service) change {
 		s.external = f.external(&object.Spec)
 		s.externalIPs = f.externalIPs(&object.Spec, s.clusterIPs)
 		s.loadBalancerIPs = f.loadBalancerIPs(&object.Status, s.clusterIPs)
+		s.sourceRanges = f.sourceRanges(&object.Spec)
+		s.healthCheckPort = f.healthCheckPort(&object.Spec)
 		if len(s.clusterIPs) > 0 && len(s.ports) > 0 {
 			c.record = s
 		}

@@ -120,6 +120,41 @@ func (f *findings) dialled(list, clusterIPs []netip.Addr, field, text string) []
 	return append(list, addr)
 }
 
+// sourceRanges reads spec.loadBalancerSourceRanges. White space around an entry
+// is allowed (LB2), and so is an address in the place of a prefix's network.
+func (f *findings) sourceRanges(spec *corev1.ServiceSpec) []netip.Prefix {
+	var out []netip.Prefix
+	for _, text := range spec.LoadBalancerSourceRanges {
+		text = strings.TrimSpace(text)
+		if text == "" {
+			continue
+		}
+		p, reason := parsePrefix(text)
+		if reason != "" {
+			f.add("spec.loadBalancerSourceRanges", strings.Clone(text), reason+"; it is left out")
+			continue
+		}
+		out = append(out, p)
+	}
+	slices.SortFunc(out, netip.Prefix.Compare)
+	return slices.Clip(slices.Compact(out))
+}
+
+// healthCheckPort reads the port of the health check (H1), which only a load
+// balancer's Service with external policy Local has.
+func (f *findings) healthCheckPort(spec *corev1.ServiceSpec) uint16 {
+	port := spec.HealthCheckNodePort
+	switch {
+	case port == 0 || spec.Type != corev1.ServiceTypeLoadBalancer,
+		spec.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyLocal:
+		return 0
+	case port < 0 || port > 65535:
+		f.add("spec.healthCheckNodePort", fmt.Sprint(port), "is not a port number; there is no health check")
+		return 0
+	}
+	return uint16(port)
+}
+
 func sorted(list []netip.Addr) []netip.Addr {
 	slices.SortFunc(list, netip.Addr.Compare)
 	return slices.Clip(slices.Compact(list))

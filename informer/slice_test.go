@@ -339,7 +339,9 @@ func TestBadSliceValuesCostOnlyThemselves(t *testing.T) {
 		},
 		{
 			name: "a port out of range",
-			edit: func(s *discoveryv1.EndpointSlice) { s.Ports = append(s.Ports, port(ptr("http"), nil, ptr[int32](65536))) },
+			edit: func(s *discoveryv1.EndpointSlice) {
+				s.Ports = append(s.Ports, port(ptr("http"), nil, ptr[int32](65536)))
+			},
 			want: `EndpointSlice demo/web-1 ports.port "65536": is not a port number; the port is left out`,
 			left: []string{"10.1.1.5:8080 node-a ready"},
 		},

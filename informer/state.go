@@ -41,6 +41,9 @@ type Service struct {
 	// Policy is the value of the annotation nearside.dev/policy as written,
 	// cut off after 128 bytes; empty when absent.
 	Policy string
+	// HealthCheckPort is where the node answers a load balancer's question
+	// whether it has endpoints of the Service; 0 means nowhere.
+	HealthCheckPort uint16
 	// Ports are its service ports in the order of the object; a port of a
 	// Service with two IP families is here twice, in the order of the families.
 	Ports []ServicePort
@@ -58,6 +61,10 @@ type ServicePort struct {
 	// the service port, of ClusterIP's family. LoadBalancerIPs lack those with
 	// ipMode Proxy (KEP-1860). Both are sorted.
 	ExternalIPs, LoadBalancerIPs []netip.Addr
+	// SourceRanges, if not empty, are the only sources that may dial
+	// LoadBalancerIPs, sorted. They are of ClusterIP's family, unless the
+	// Service has none of that family: then there is no restriction in it.
+	SourceRanges []netip.Prefix
 	// Endpoints are all its endpoints of ClusterIP's family, merged over all
 	// slices, each address once, in the order of their addresses.
 	Endpoints []selector.Endpoint
