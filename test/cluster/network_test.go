@@ -22,11 +22,18 @@ const podCIDR = "10.244.0.0/16"
 
 var podAddresses = []string{"10.244.1.10", "10.244.1.11", "10.244.1.12"}
 
+var networkIsUp bool
+
 // setUpNetwork gives the test namespace what a node has: an interface that is
 // up, with the pods' addresses, and a default route, without which the kernel
-// refuses a connection to a cluster IP before any rule has seen it.
+// refuses a connection to a cluster IP before any rule has seen it. All tests
+// share the namespace.
 func setUpNetwork(t *testing.T) {
 	t.Helper()
+	if networkIsUp {
+		return
+	}
+	networkIsUp = true
 	commands := [][]string{
 		{"link", "set", "lo", "up"},
 		{"link", "add", "uplink", "type", "veth", "peer", "name", "far-end"},
