@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -117,7 +117,7 @@ var churns = []churn{
 		states: []nft.Service{service(webIP, farA, farB, nearA), service(webIP, farA, nearA)},
 	},
 	{
-		name: "a policy changes back and forth", from: aClient, to: webVIP, pardoned: 0.02,
+		name: "a policy changes back and forth", from: aClient, to: webVIP, pardoned: 0.05,
 		states: []nft.Service{external(bothPlaces(webVIP)), localOutside(bothPlaces(webVIP), "@"+nearA)},
 	},
 }
@@ -131,22 +131,25 @@ func TestTrafficLosesNothingUnderChanges(t *testing.T) {
 	}
 }
 
-// check probes for as long as the service changes.
+// What a run of a churn consists of at least, however slow the machine is.
+const (
+	churnProbes  = 500
+	churnCommits = 200
+)
+
+// check probes while the service changes.
 func (c churn) check(t *testing.T, n *node, f nft.Family, p packettest.Protocol) {
 	t.Helper()
 	table := n.serve(t, podsKnown.config(f), c.states[0])
-	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
-	defer cancel()
-	var commits int
-	failed := make(chan error)
-	go func() {
-		var err error
-		commits, err = c.change(ctx, n, table)
-		failed <- err
-	}()
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	var commits atomic.Int64
+	changing := make(chan error, 1)
+	go func() { changing <- c.change(ctx, n, table, &commits) }()
+
 	probe := packettest.Probe{From: c.from, To: packettest.To(c.to), Proto: p}
 	probes, bad, pardoned := 0, map[string]int{}, 0
-	for ; ctx.Err() == nil; probes++ {
+	for ; (probes < churnProbes || commits.Load() < churnCommits) && len(changing) == 0; probes++ {
 		switch got := n.probe(t, f, probe); {
 		case c.fine(f, got):
 		case c.pardoned > 0 && (got.Kind == packettest.Dropped || got.Kind == packettest.Delivered):
@@ -155,28 +158,27 @@ func (c churn) check(t *testing.T, n *node, f nft.Family, p packettest.Protocol)
 			bad[got.String()]++
 		}
 	}
-	require.NoError(t, <-failed)
-	require.Empty(t, bad, "of %d probes under %d commits", probes, commits)
-	require.LessOrEqual(t, float64(pardoned), float64(probes)*c.pardoned+3, "of %d probes under %d commits", probes, commits)
-	require.Greater(t, commits, 10)
-	require.Greater(t, probes, 20)
+	stop()
+	require.NoError(t, <-changing)
+	require.Empty(t, bad, "of %d probes under %d commits", probes, commits.Load())
+	require.LessOrEqual(t, float64(pardoned), float64(probes)*c.pardoned, "of %d probes under %d commits", probes, commits.Load())
 }
 
 // change goes through the states over and over, a commit for each.
-func (c churn) change(ctx context.Context, n *node, table *nft.Table) (commits int, err error) {
-	for {
-		commits++
-		if problems := table.Set(in(table.Family(), c.states[commits%len(c.states)])); len(problems) > 0 {
-			return commits, fmt.Errorf("%v", problems)
+func (c churn) change(ctx context.Context, n *node, table *nft.Table, commits *atomic.Int64) error {
+	for i := 1; ; i++ {
+		if problems := table.Set(in(table.Family(), c.states[i%len(c.states)])); len(problems) > 0 {
+			return fmt.Errorf("%v", problems)
 		}
 		err := n.conn.Apply(ctx, table.Changes())
-		if errors.Is(err, context.DeadlineExceeded) {
-			return commits, nil
+		if errors.Is(err, context.Canceled) {
+			return nil
 		}
 		if err != nil {
-			return commits, err
+			return err
 		}
 		table.Committed()
+		commits.Add(1)
 	}
 }
 
