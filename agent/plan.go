@@ -24,7 +24,9 @@ func (s *selection) plan(f nft.Family, node selector.Node) nft.Service {
 			Protocol: protocolOf(port.Port.Protocol),
 			Backends: planBackends(port, &s.ports[i], node),
 			Empty:    verdictOf(s.ports[i].Empty),
+			Sticky:   sticky(port),
 		})
+		planned.Frontends = append(planned.Frontends, s.planExternal(i, node)...)
 	}
 	return planned
 }

@@ -13,14 +13,21 @@ type selection struct {
 	known bool
 	// ports holds one answer for each of service.Ports.
 	ports []selector.Selection
+	// external holds the answers for clients outside, nil where there are none.
+	external []*externalSelection
 }
 
 // selectService asks the service's policy about each of its ports.
 func (p *policies) selectService(s *informer.Service, env environment) *selection {
 	chosen, known := p.choose(s.Policy)
-	sel := &selection{service: s, policy: chosen, known: known, ports: make([]selector.Selection, len(s.Ports))}
+	sel := &selection{
+		service: s, policy: chosen, known: known,
+		ports:    make([]selector.Selection, len(s.Ports)),
+		external: make([]*externalSelection, len(s.Ports)),
+	}
 	for i := range s.Ports {
 		sel.ports[i] = chosen.selector.Select(env.request(&s.Ports[i]))
+		sel.external[i] = chosen.selectExternal(&s.Ports[i], env)
 	}
 	return sel
 }

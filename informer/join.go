@@ -17,7 +17,7 @@ func join(n Name, record *service, parts []*slice) *Service {
 		Policy:  record.policy,
 
 		HealthCheckPort: record.healthCheckPort,
-		Ports:   make([]ServicePort, 0, len(record.ports)*len(record.clusterIPs)),
+		Ports:           make([]ServicePort, 0, len(record.ports)*len(record.clusterIPs)),
 	}
 	for _, p := range record.ports {
 		for _, ip := range record.clusterIPs {
