@@ -79,6 +79,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		return err
 	}
 	a.running = true
+	a.log.Info("running", "node", a.opts.NodeName, "families", a.familyNames())
 	a.warnOfOptions()
 	var background sync.WaitGroup
 	defer background.Wait()
@@ -110,10 +111,11 @@ func (a *Agent) Once(ctx context.Context) (Round, error) {
 		return Round{}, err
 	}
 	defer release()
-	if err := a.Load(ctx); err != nil {
+	// What the kernel does not allow is known before anything else is said.
+	if err := a.start(ctx, k); err != nil {
 		return Round{}, err
 	}
-	if err := a.start(ctx, k); err != nil {
+	if err := a.Load(ctx); err != nil {
 		return Round{}, err
 	}
 	r := a.round(ctx, k, a.store.Take())
@@ -138,6 +140,13 @@ func (a *Agent) start(ctx context.Context, k Kernel) error {
 		a.log.Error("cannot read the kernel's table; it is tried again", "family", f.String(), "error", err)
 	}
 	return nil
+}
+
+func (a *Agent) familyNames() (names []string) {
+	for _, f := range a.families {
+		names = append(names, f.id.String())
+	}
+	return names
 }
 
 // warnOfOptions says what an operator may not have meant.

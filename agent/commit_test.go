@@ -202,7 +202,7 @@ func TestTransactionsThatOthersOvertakeAreRepeated(t *testing.T) {
 	}
 	r := b.begin()
 	require.NoError(t, r.Err())
-	require.Equal(t, mostStale+2, len(b.k.applied()), "three stale ones, one that was taken, one for the other family")
+	require.Len(t, b.k.applied(), mostStale+2, "three stale ones, one that was taken, one for the other family")
 }
 
 func TestRefusalOfEverythingEnds(t *testing.T) {

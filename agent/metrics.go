@@ -95,6 +95,8 @@ func (m *metrics) count(n Notice) {
 		m.skipped.WithLabelValues(n.Kind).Inc()
 	case UnknownPolicy:
 		m.unknownPolicies.Inc()
+	case Quarantined:
+		// A gauge of its own counts those that are held, see observe.
 	}
 }
 

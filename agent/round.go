@@ -79,8 +79,8 @@ func (a *Agent) round(ctx context.Context, k Kernel, changes informer.Changes) R
 	start := a.now()
 	r := Round{Start: start}
 	a.changesWait(start)
-	adopted := a.adopt(ctx, k, &r)
-	snap := a.snapshot(changes, adopted || !a.begun)
+	anew := a.adopt(ctx, k, &r)
+	snap := a.snapshot(changes, anew || !a.begun)
 	a.begun = true
 	a.selectAndPlan(snap, &r)
 	for _, f := range a.families {
@@ -95,7 +95,7 @@ func (a *Agent) round(ctx context.Context, k Kernel, changes informer.Changes) R
 
 // adopt reads the tables that could not be read before, and reports whether any
 // was: that table has to be filled from the beginning.
-func (a *Agent) adopt(ctx context.Context, k Kernel, r *Round) (any bool) {
+func (a *Agent) adopt(ctx context.Context, k Kernel, r *Round) (adopted bool) {
 	for _, f := range a.families {
 		if f.adopted {
 			continue
@@ -109,7 +109,7 @@ func (a *Agent) adopt(ctx context.Context, k Kernel, r *Round) (any bool) {
 		}
 		if f.adopted {
 			f.retry.succeed()
-			any = true
+			adopted = true
 			continue
 		}
 		if !fr.Deferred {
@@ -117,7 +117,7 @@ func (a *Agent) adopt(ctx context.Context, k Kernel, r *Round) (any bool) {
 		}
 		r.Families = append(r.Families, fr)
 	}
-	return any
+	return adopted
 }
 
 // selectAndPlan selects the services of the snapshot again and sets the result

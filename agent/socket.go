@@ -142,8 +142,7 @@ func readExplanation(resp *http.Response) (*Explanation, error) {
 
 // unwrapURL takes the made-up URL out of an error.
 func unwrapURL(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}
 	return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -39,8 +40,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	}
 	status := statusFailed
 	message := oneLine(describe(err))
-	var usage *usageError
-	if errors.As(err, &usage) {
+	if _, ok := errors.AsType[*usageError](err); ok {
 		status = statusUsage
 		message += fmt.Sprintf("; see '%s --help'", cmd.CommandPath())
 	}
@@ -147,10 +147,5 @@ func oneLine(s string) string {
 
 // given reports whether any of the flags was given.
 func given(flags *pflag.FlagSet, names ...string) bool {
-	for _, n := range names {
-		if flags.Changed(n) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(names, flags.Changed)
 }

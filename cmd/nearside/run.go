@@ -64,7 +64,7 @@ account when running in a pod) or from manifests that are watched (--manifests).
 			if err != nil {
 				return err
 			}
-			log.Info("starting", "version", readVersion().String(), "node", opts.NodeName)
+			log.Debug("starting", "version", readVersion().String())
 			if err := a.Run(cmd.Context()); err != nil {
 				return err
 			}
