@@ -133,7 +133,7 @@ func TestTrafficLosesNothingUnderChanges(t *testing.T) {
 
 // What a run of a churn consists of at least, however slow the machine is.
 const (
-	churnProbes  = 500
+	churnProbes  = 1000
 	churnCommits = 200
 )
 

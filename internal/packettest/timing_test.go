@@ -38,7 +38,7 @@ func TestVerdictsDoNotDependOnTiming(t *testing.T) {
 		require.Equal(t, Refused, got.Kind)
 	}
 	if runtime.NumCPU() > 1 {
-		require.Greater(t, lab.sentinels, 1200, "the answers came late")
+		require.Greater(t, lab.sentinels, 1100, "a drop takes one sentinel, and an answer only if it comes late")
 	}
 }
 
