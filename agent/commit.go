@@ -88,20 +88,16 @@ func (a *Agent) remedy(f *family, err error, fr *FamilyRound, r *Round) bool {
 	case errors.Is(err, nft.ErrStale):
 		return true
 	case blamed && (f.full || f.quarantine.tried(name)):
-		a.isolate(f, name, err)
-		r.Notices = append(r.Notices, noticeOfQuarantine(name, f.id, err))
+		f.table.Delete(name.String())
+		if f.quarantine.add(name, err, a.now()) {
+			r.Notices = append(r.Notices, noticeOfQuarantine(name, f.id, err))
+		}
 		return true
 	case !f.full:
 		f.full, fr.Full, fr.Repaired = true, true, err
 		return true
 	}
 	return false
-}
-
-// isolate puts a service into quarantine and takes it out of the table.
-func (a *Agent) isolate(f *family, name informer.Name, err error) {
-	f.quarantine.add(name, err, a.now())
-	f.table.Delete(name.String())
 }
 
 // notToBlame are refusals that say nothing about the object they come with: any

@@ -131,6 +131,7 @@ func TestServiceTheKernelRefusesGoesIntoQuarantineAlone(t *testing.T) {
 	require.NoError(t, r.Err())
 	require.Equal(t, 1, r.Selected)
 	require.Equal(t, 1, r.Families[0].Quarantined)
+	require.Empty(t, r.Notices, "what lasts is told once")
 	require.Equal(t, reads, b.k.reads, "a trial must not cost a full round")
 	require.Equal(t, b.now.Add(2*firstRetry), b.nextAttempt())
 

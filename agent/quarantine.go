@@ -24,15 +24,19 @@ type hold struct {
 
 func newQuarantine() *quarantine { return &quarantine{held: make(map[informer.Name]*hold)} }
 
-// add puts a service into quarantine, or back into it for longer.
-func (q *quarantine) add(name informer.Name, err error, now time.Time) {
+// add puts a service into quarantine, or back into it for longer. It reports
+// whether that is news: a service that fails its trial for the same reason as
+// before is none.
+func (q *quarantine) add(name informer.Name, err error, now time.Time) (news bool) {
 	h := q.held[name]
+	news = h == nil || h.err.Error() != err.Error()
 	if h == nil {
 		h = &hold{}
 		q.held[name] = h
 	}
 	h.fail(now)
 	h.onTrial, h.err = false, err
+	return news
 }
 
 // try starts a trial if the service is in quarantine.

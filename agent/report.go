@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 )
 
@@ -44,6 +45,9 @@ func (a *Agent) logFamily(r *Round, f FamilyRound) {
 	}
 	if f.Repaired != nil {
 		log(slog.LevelWarn, "a partial transaction was refused, so the table was read back", slog.Any("error", f.Repaired))
+	}
+	if errors.Is(f.Err, context.Canceled) {
+		return // the agent was told to stop
 	}
 	if f.Err != nil {
 		log(slog.LevelError, "cannot bring the table up to date; the kernel keeps the last state, and it is tried again",
