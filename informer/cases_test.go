@@ -73,7 +73,7 @@ func (c *caseTest) goes(name string) map[string][]string {
 	require.True(c.t, ok, "%s is not served", name)
 	out := make(map[string][]string)
 	for _, p := range service.Ports {
-		node := selector.Node(c.store.Node())
+		node := selector.Node{Name: c.store.Node().Name, Zone: c.store.Node().Zone}
 		selection := selector.Cluster{}.Select(&selector.Request{Port: p.Port, Node: node, Endpoints: p.Endpoints})
 		var to []string
 		for _, b := range selection.Backends {

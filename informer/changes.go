@@ -10,7 +10,7 @@ type Changes struct {
 	// Services are those whose joined value may differ, sorted. One that
 	// Store.Service does not return any more was deleted.
 	Services []Name
-	// Node is true when the zone of this node changed, and in the first Take.
+	// Node is true when what Store.Node returns changed, and in the first Take.
 	Node bool
 	// Nodes is true when the number of nodes changed.
 	Nodes bool
@@ -53,7 +53,7 @@ func (s *Store) Take() Changes {
 	slices.SortFunc(c.Services, Name.compare)
 	// A new map, because one that was once large stays large.
 	s.dirty = make(map[Name]struct{})
-	s.taken, s.takenZone, s.takenNodes = true, s.currentZone(), len(s.nodes)
+	s.taken, s.takenNode, s.takenNodes = true, s.node, len(s.nodes)
 	s.signal()
 	return c
 }
@@ -64,7 +64,15 @@ func (s *Store) complete() bool {
 	return s.listed[kindService] && s.listed[kindSlice] && s.listed[kindNode]
 }
 
-func (s *Store) nodeChanged() bool { return !s.taken || s.takenZone != s.currentZone() }
+func (s *Store) nodeChanged() bool {
+	switch {
+	case !s.taken:
+		return true
+	case s.node == nil || s.takenNode == nil:
+		return s.node != s.takenNode
+	}
+	return !s.node.equal(s.takenNode)
+}
 
 func (s *Store) nodesChanged() bool { return s.takenNodes != len(s.nodes) }
 

@@ -355,4 +355,3 @@ func TestKubernetesEndsAtOnceDuringAnOutage(t *testing.T) {
 	require.Equal(t, 3, log.count("level=WARN"))
 	require.Zero(t, log.count("level=ERROR"))
 }
-

@@ -95,7 +95,7 @@ func TestLoad(t *testing.T) {
 	require.NoError(t, s.Wait(t.Context()))
 	require.Equal(t, Changes{Services: []Name{{"demo", "api"}, web}, Node: true, Nodes: true}, s.Take())
 	require.Equal(t, []string{"10.1.1.5:8080 node-a ready"}, endpointsOf(t, s, web))
-	require.Equal(t, Node{Name: "node-a", Zone: "zone-1"}, s.Node())
+	require.Equal(t, Node{Name: "node-a", Known: true, Zone: "zone-1"}, s.Node())
 	require.Equal(t, 2, s.Nodes())
 
 	require.NoError(t, (&Manifests{Paths: []string{dir}, Recursive: true}).Load(t.Context(), s))

@@ -1,19 +1,71 @@
 package informer
 
 import (
+	"net/netip"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 )
 
-// convertNode reads the only thing that matters of a Node, its zone (T6: no
-// other label causes work).
+// taintLeaving is put on a node that the cluster autoscaler is about to remove.
+const taintLeaving = "ToBeDeletedByClusterAutoscaler"
+
+// convertNode reads what matters of the proxy's own Node. Its labels but for
+// the zone, and its status but for the addresses, cause no work (T6).
 func convertNode(node *corev1.Node) change {
 	f := findings{kind: kindNode.String(), object: objectText("", node.Name)}
 	name := node.Labels[corev1.LabelTopologyZone]
-	return change{
-		key:      key{kindNode, Name{Name: node.Name}},
-		record:   zone(f.topology("metadata.labels["+corev1.LabelTopologyZone+"]", name)),
-		problems: f.list,
+	record := &ownNode{
+		zone:      f.topology("metadata.labels["+corev1.LabelTopologyZone+"]", name),
+		addresses: f.nodeAddresses(node.Status.Addresses),
+		podCIDRs:  f.podCIDRs(&node.Spec),
+		leaving:   node.DeletionTimestamp != nil,
 	}
+	for i := range node.Spec.Taints {
+		record.leaving = record.leaving || node.Spec.Taints[i].Key == taintLeaving
+	}
+	return change{key: key{kindNode, Name{Name: node.Name}}, record: record, problems: f.list}
+}
+
+// nodeAddresses returns the internal addresses and then the external ones, each
+// once, in the order of the object.
+func (f *findings) nodeAddresses(list []corev1.NodeAddress) []netip.Addr {
+	var out []netip.Addr
+	for _, kind := range []corev1.NodeAddressType{corev1.NodeInternalIP, corev1.NodeExternalIP} {
+		for i := range list {
+			if list[i].Type != kind || list[i].Address == "" {
+				continue
+			}
+			addr, reason := serviceAddr(list[i].Address)
+			if reason != "" {
+				f.add("status.addresses", list[i].Address, reason+"; it is left out")
+				continue
+			}
+			if !slices.Contains(out, addr) {
+				out = append(out, addr)
+			}
+		}
+	}
+	return out
+}
+
+// podCIDRs returns the addresses of the node's pods. spec.podCIDR is the first
+// of spec.podCIDRs, and all that old objects have.
+func (f *findings) podCIDRs(spec *corev1.NodeSpec) []netip.Prefix {
+	texts := spec.PodCIDRs
+	if len(texts) == 0 && spec.PodCIDR != "" {
+		texts = []string{spec.PodCIDR}
+	}
+	var out []netip.Prefix
+	for _, text := range texts {
+		p, reason := parsePrefix(text)
+		if reason != "" {
+			f.add("spec.podCIDRs", text, reason+"; it is left out")
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
 }
 
 func countNode(name string) change {

@@ -3,6 +3,8 @@ package informer
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -50,14 +52,25 @@ func (k key) compare(other key) int {
 type change struct {
 	key key
 	// record is nil when the object is gone or is not for this proxy;
-	// otherwise a *service, a *slice, a zone or a counted.
+	// otherwise a *service, a *slice, an *ownNode or a counted.
 	record any
 	// problems are the values that were left out.
 	problems []Problem
 }
 
-// zone is the record of the proxy's own Node.
-type zone string
+// ownNode is the record of the proxy's own Node.
+type ownNode struct {
+	zone string
+	// addresses are its internal addresses, then its external ones (W2).
+	addresses []netip.Addr
+	podCIDRs  []netip.Prefix
+	leaving   bool
+}
+
+func (n *ownNode) equal(o *ownNode) bool {
+	return n.zone == o.zone && n.leaving == o.leaving &&
+		slices.Equal(n.addresses, o.addresses) && slices.Equal(n.podCIDRs, o.podCIDRs)
+}
 
 // counted is the record of a Node that is only counted.
 type counted struct{}

@@ -29,18 +29,17 @@ func (s *Store) Services() []Name {
 	return names
 }
 
-// Node returns the proxy's own node. Its zone is "" while it is not known.
+// Node returns the proxy's own node. Only its name is there while there is no
+// such object.
 func (s *Store) Node() Node {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Node{Name: s.opts.NodeName, Zone: string(s.currentZone())}
-}
-
-func (s *Store) currentZone() zone {
-	if s.zone == nil {
-		return ""
+	n := Node{Name: s.opts.NodeName}
+	if s.node != nil {
+		n.Known, n.Leaving = true, s.node.leaving
+		n.Zone, n.Addresses, n.PodCIDRs = s.node.zone, s.node.addresses, s.node.podCIDRs
 	}
-	return *s.zone
+	return n
 }
 
 // Nodes returns the number of nodes in the cluster; 0 means it is not known.

@@ -73,6 +73,16 @@ type ServicePort struct {
 // Node is what a proxy needs to know of a Node object.
 type Node struct {
 	Name string
+	// Known is false while there is no such object.
+	Known bool
 	// Zone is its topology.kubernetes.io/zone label.
 	Zone string
+	// Addresses are its internal addresses, then its external ones. The first of
+	// a family is its primary address of that family.
+	Addresses []netip.Addr
+	// PodCIDRs are the addresses of its pods.
+	PodCIDRs []netip.Prefix
+	// Leaving is true while the node is being deleted, or about to be removed by
+	// the cluster autoscaler: load balancers should not send it anything new.
+	Leaving bool
 }

@@ -34,8 +34,8 @@ type Store struct {
 	groups map[Name]*group
 	// slices finds a slice by its own name, for it may change its Service (B4).
 	slices map[Name]*slice
-	// zone is that of the proxy's own Node; nil while there is no such object.
-	zone  *zone
+	// node is the proxy's own Node; nil while there is no such object.
+	node  *ownNode
 	nodes map[string]struct{}
 	book  problemBook
 
@@ -43,7 +43,7 @@ type Store struct {
 	dirty  map[Name]struct{}
 	// taken* are what the last Take saw, to tell whether it differs now.
 	taken      bool
-	takenZone  zone
+	takenNode  *ownNode
 	takenNodes int
 	// ready is closed while open is true: Wait need not wait.
 	ready chan struct{}
@@ -217,19 +217,19 @@ func (s *Store) applyOne(c change) (fresh []Problem) {
 	return s.book.set(c.key, c.problems)
 }
 
-// applyNode takes over the zone of the proxy's own Node. That there is no such
+// applyNode takes over the proxy's own Node. That there is no such
 // object is unusual enough to be a problem, and never worse than that.
 func (s *Store) applyNode(c *change) {
 	if c.key.Name.Name != s.opts.NodeName || s.opts.NodeName == "" {
 		return
 	}
-	z, ok := c.record.(zone)
+	n, ok := c.record.(*ownNode)
 	if !ok {
-		s.zone = nil
+		s.node = nil
 		c.problems = []Problem{missingNode(s.opts.NodeName)}
 		return
 	}
-	s.zone = &z
+	s.node = n
 }
 
 func (s *Store) applyService(n Name, record *service) {

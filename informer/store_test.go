@@ -363,12 +363,12 @@ func TestNodes(t *testing.T) {
 	require.Equal(t, "Node node-a: does not exist; its zone is not known, so zone hints have no effect", (*told)[0].String())
 
 	require.NoError(t, s.Set(newNode("node-a", "zone-1"), newNode("node-b", "zone-2")))
-	require.Equal(t, Node{Name: "node-a", Zone: "zone-1"}, s.Node())
+	require.Equal(t, Node{Name: "node-a", Known: true, Zone: "zone-1"}, s.Node())
 	require.Equal(t, 2, s.Nodes())
 	require.Empty(t, s.Problems())
 
 	require.NoError(t, s.Set(newNode("node-a", "zone\n1")))
-	require.Equal(t, Node{Name: "node-a"}, s.Node(), "a zone that is none is not known")
+	require.Equal(t, Node{Name: "node-a", Known: true}, s.Node(), "a zone that is none is not known")
 	require.Len(t, *told, 2)
 	require.Equal(t, `"zone\n1"`, (*told)[1].Value)
 
