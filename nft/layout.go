@@ -158,7 +158,9 @@ func bySourceChain(cfg Config, node bool) *Chain {
 	c.Rules = append(c.Rules,
 		makeRule(matchFromHere(), vmapDialled(f, node, setInside)),
 		makeRule(vmapDialled(f, node, setOutside)),
-		makeRule(drop()), // see pickRules
+		// A commit may have made one pool of two meanwhile; see pickRules.
+		makeRule(dnatToRandomSlot(f, node, setBackends, 1, 0)),
+		makeRule(drop()),
 	)
 	return c
 }
