@@ -28,6 +28,8 @@ table ip nearside {
 	}
 	chain pick-2 {
 		dnat ip to ip daddr . meta l4proto . th dport . numgen random mod 2 map @backends
+		dnat ip to ip daddr . meta l4proto . th dport . numgen random mod 1 map @backends
+		drop
 	}
 }`
 

@@ -40,6 +40,11 @@ func (l *listing) programs() (programs, error) {
 			if err := json.Unmarshal(raw, &e); err != nil {
 				return nil, fmt.Errorf("decode a rule of chain %q: %w", object.Rule.Chain, err)
 			}
+			// The first rule decides: a draw always finds its slot, as from
+			// checks, so that rules after it are for moments of change only.
+			if _, decided := chains[object.Rule.Chain]; decided {
+				continue
+			}
 			if p := e.program(); p != nil {
 				chains[object.Rule.Chain] = *p
 			}
