@@ -32,6 +32,8 @@ LINT := bin/golangci-lint
 MODULES := $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path './.cache/*' | sort))
 # A module that only pins a program to build has no code of ours to lint.
 LINTED := . $(filter-out . ./tools ./test/cluster/kube,$(MODULES))
+# Packages whose tests compare with golden files and can write them.
+GOLDEN := $(shell grep -rl --include='*_test.go' 'flag.Bool..update' agent cmd internal nft | xargs -n 1 dirname | sed 's,^,./,' | sort -u)
 SCRIPTS := .ci/run $(shell grep -rlE '^\#!.*\b(ba)?sh$$' hack test --include='*' --exclude-dir=.cache)
 
 BENCH ?= .
@@ -88,7 +90,7 @@ fmt: $(LINT) ## format the Go code and sort its imports
 
 .PHONY: gen
 gen: ## write golden rulesets and the copies of code in the docs anew; read the difference
-	go test ./nft -run=TestGolden -update
+	go test $(GOLDEN) -update
 	go test ./docs -run=TestCodeInTheText -update
 
 .PHONY: verify
