@@ -299,7 +299,7 @@ func TestAddressesMayComeLaterAndGo(t *testing.T) {
 	defer keep.CloseIdleConnections()
 	get := func() (reused bool) {
 		trace := &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) { reused = c.Reused }}
-		req, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), "GET", "http://127.0.1.1:32080/", http.NoBody)
+		req, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), http.MethodGet, "http://127.0.1.1:32080/", http.NoBody)
 		require.NoError(t, err)
 		resp, err := keep.Do(req)
 		require.NoError(t, err)
@@ -453,14 +453,14 @@ func TestRequestsThatRaceWithTheEnd(t *testing.T) {
 		clients.Go(func() {
 			for !over.Load() {
 				asked.Add(1)
-				text, resp := s.exchange()
-				if resp == nil {
+				got := s.exchange()
+				if got == nil {
 					continue // refused or reset, as it may be
 				}
 				answered.Add(1)
-				whole := strings.HasSuffix(text, `"serviceProxyHealthy":true}`+"\n") && resp.Header.Get(WeightHeader) != ""
-				if !whole || (resp.StatusCode == 200) != strings.Contains(text, `"localEndpoints":1`) {
-					t.Errorf("status %d, header %v, body %q", resp.StatusCode, resp.Header, text)
+				whole := strings.HasSuffix(got.body, `"serviceProxyHealthy":true}`+"\n") && got.header.Get(WeightHeader) != ""
+				if !whole || (got.status == http.StatusOK) != strings.Contains(got.body, `"localEndpoints":1`) {
+					t.Errorf("%+v", *got)
 				}
 			}
 		})
@@ -483,28 +483,28 @@ func TestRequestsThatRaceWithTheEnd(t *testing.T) {
 	t.Logf("%d requests, %d answers", asked.Load(), answered.Load())
 }
 
-// exchange asks once over a connection of its own. The response is nil when no
-// byte of an answer came; a part of one is returned as it is.
-func (s *scene) exchange() (body string, resp *http.Response) {
+// exchange asks once over a connection of its own. It returns nil when no byte
+// of an answer came, and whatever came of one otherwise.
+func (s *scene) exchange() *answer {
 	c, err := s.dial(s.t.Context(), "tcp", "127.0.0.1:32080")
 	if err != nil {
-		return "", nil
+		return nil
 	}
 	defer c.Close()
 	if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: lb\r\nConnection: close\r\n\r\n"); err != nil {
-		return "", nil
+		return nil
 	}
 	r := bufio.NewReader(c)
 	if _, err := r.Peek(1); err != nil {
-		return "", nil
+		return nil
 	}
-	resp, err = http.ReadResponse(r, nil)
+	resp, err := http.ReadResponse(r, nil)
 	if err != nil {
-		return "broken: " + err.Error(), &http.Response{}
+		return &answer{body: "broken: " + err.Error()}
 	}
 	defer resp.Body.Close()
 	text, _ := io.ReadAll(resp.Body)
-	return string(text), resp
+	return &answer{resp.StatusCode, resp.Header, string(text)}
 }
 
 func TestEndWaitsForNobodyWhoIsSilent(t *testing.T) {
