@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"sync"
 	"time"
 
+	"github.com/nearside/nearside/health"
 	"github.com/nearside/nearside/informer"
 	"github.com/nearside/nearside/nft"
 )
@@ -26,8 +28,14 @@ type Agent struct {
 	// What follows belongs to the goroutine that runs rounds.
 	families []*family
 	memory   *memory
+	served   []netip.Addr // that serve node ports
+	flows    Flows
 	begun    bool // a round has taken place
 	running  bool // by Run
+
+	host   hostAddrs
+	alarm  alarm
+	checks *health.Server
 
 	telling sync.Mutex // one notice at a time
 
@@ -51,6 +59,7 @@ func New(opts Options) (*Agent, error) {
 		memory:   newMemory(),
 		pulses:   make(map[nft.Family]*pulse),
 	}
+	a.checks = a.newChecks()
 	a.store = informer.NewStore(informer.StoreOptions{
 		NodeName:  opts.NodeName,
 		Log:       opts.Log,
@@ -85,9 +94,19 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer background.Wait()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	if a.opts.Kernel == nil {
+		if err := a.watchAddrs(ctx, &background); err != nil {
+			return err
+		}
+	}
 	if err := a.serve(ctx, &background); err != nil {
 		return err
 	}
+	background.Go(func() {
+		if err := a.checks.Run(ctx); err != nil {
+			a.log.Error("health checks are not served any more", "error", err)
+		}
+	})
 	background.Go(func() {
 		if err := a.opts.Source.Run(ctx, a.store); err != nil && ctx.Err() == nil {
 			stop(fmt.Errorf("follow the source of objects: %w", err))
@@ -117,6 +136,11 @@ func (a *Agent) Once(ctx context.Context) (Round, error) {
 	}
 	if err := a.Load(ctx); err != nil {
 		return Round{}, err
+	}
+	if a.opts.Kernel == nil {
+		if err := a.readAddrs(ctx); err != nil {
+			return Round{}, err
+		}
 	}
 	r := a.round(ctx, k, a.store.Take())
 	return r, r.Err()
@@ -152,7 +176,7 @@ func (a *Agent) familyNames() (names []string) {
 // warnOfOptions says what an operator may not have meant.
 func (a *Agent) warnOfOptions() {
 	for _, f := range a.families {
-		if !a.opts.clusterCIDR(f.id).IsValid() && !a.opts.MasqueradeAll {
+		if !a.opts.tellsPods(f.id) && !a.opts.MasqueradeAll {
 			a.log.Warn("no cluster CIDR of this IP family, so connections from outside the cluster are not masqueraded",
 				"family", f.id.String())
 		}
@@ -175,7 +199,11 @@ func (a *Agent) setFamilies(served []nft.Family) {
 	defer a.mu.Unlock()
 	a.families = nil
 	for _, f := range served {
-		a.families = append(a.families, newFamily(a.opts.tableConfig(f)))
+		family := newFamily(a.opts.tableConfig(f, nil))
+		if a.flows != nil {
+			family.flows = newStaleFlows()
+		}
+		a.families = append(a.families, family)
 		a.pulses[f] = &pulse{}
 	}
 }
@@ -196,12 +224,16 @@ func (a *Agent) loop(ctx context.Context, k Kernel) {
 // attempt, and reports false when ctx has ended. Before the first complete list
 // there are no attempts: a part of the objects must never reach the kernel.
 func (a *Agent) waitForWork(ctx context.Context, listed bool) bool {
-	next := a.nextAttempt()
-	if !listed || next.IsZero() {
+	if !listed {
 		return a.store.Wait(ctx) == nil
 	}
-	until, cancel := context.WithDeadline(ctx, next)
-	defer cancel()
+	until, stop := a.alarm.arm(ctx)
+	defer stop()
+	if next := a.nextAttempt(); !next.IsZero() {
+		var cancel context.CancelFunc
+		until, cancel = context.WithDeadline(until, next)
+		defer cancel()
+	}
 	return a.store.Wait(until) == nil || ctx.Err() == nil
 }
 

@@ -21,11 +21,28 @@ type family struct {
 	// round has to read it back.
 	full       bool
 	quarantine *quarantine
+	flows      *staleFlows // nil where nobody deletes flows
 	retry      backoff
+	cfg        nft.Config
 }
 
 func newFamily(cfg nft.Config) *family {
-	return &family{id: cfg.Family, table: nft.NewTable(cfg), full: true, quarantine: newQuarantine()}
+	return &family{
+		id: cfg.Family, cfg: cfg, table: nft.NewTable(cfg), full: true,
+		quarantine: newQuarantine(),
+	}
+}
+
+// reconfigure begins a new table if the configuration is another one. All
+// services have to be set again; endpoints keep their places.
+func (f *family) reconfigure(cfg nft.Config) bool {
+	if f.cfg == cfg {
+		return false
+	}
+	present := f.table.Ruleset()
+	f.cfg, f.table, f.full = cfg, nft.NewTable(cfg), true
+	f.table.Adopt(present)
+	return true
 }
 
 // adopt reads the kernel's table for the first time, so that endpoints keep the
@@ -46,6 +63,7 @@ func (f *family) adopt(ctx context.Context, k Kernel) error {
 // set puts what was selected for a service into the table.
 func (f *family) set(sel *selection, node selector.Node) []nft.Problem {
 	f.quarantine.try(sel.service.Name)
+	f.flows.note(sel.service.Name, sel.service, f.id)
 	planned := sel.plan(f.id, node)
 	if len(planned.Frontends) == 0 {
 		f.table.Delete(planned.Name)
@@ -57,6 +75,7 @@ func (f *family) set(sel *selection, node selector.Node) []nft.Problem {
 // delete takes a service out of the table.
 func (f *family) delete(name informer.Name) {
 	f.quarantine.try(name)
+	f.flows.note(name, nil, f.id)
 	f.table.Delete(name.String())
 }
 
@@ -85,5 +104,9 @@ func (f *family) committed() {
 // nextAttempt is when the family needs a round even if nothing changes, zero
 // for never.
 func (f *family) nextAttempt() time.Time {
-	return earlier(f.retry.next, f.quarantine.next())
+	next := earlier(f.retry.next, f.quarantine.next())
+	if f.flows != nil {
+		next = earlier(next, f.flows.retry.next)
+	}
+	return next
 }

@@ -19,6 +19,9 @@ type Health struct {
 	LastUpdated time.Time
 	// CurrentTime is the time of this report.
 	CurrentTime time.Time
+	// NodeEligible is false while the Node object is not known, or says that the
+	// node is leaving: load balancers should then send nothing new (KEP-3836).
+	NodeEligible bool
 	// Families holds one report for each family that is served.
 	Families map[nft.Family]FamilyHealth
 }
@@ -50,10 +53,14 @@ type pulse struct {
 // Health reports the agent's state. It may be called at any time from any
 // goroutine.
 func (a *Agent) Health() Health {
+	node := a.store.Node()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.now()
-	h := Health{Healthy: true, LastUpdated: now, CurrentTime: now, Families: make(map[nft.Family]FamilyHealth)}
+	h := Health{
+		Healthy: true, LastUpdated: now, CurrentTime: now, NodeEligible: node.Known && !node.Leaving,
+		Families: make(map[nft.Family]FamilyHealth),
+	}
 	for f, p := range a.pulses {
 		fh := p.health(now, a.opts.HealthTimeout)
 		h.Families[f] = fh
@@ -103,12 +110,14 @@ func (a *Agent) feel(r FamilyRound) {
 }
 
 // healthBody is the answer of /healthz and /livez, field by field that of
-// kube-proxy, except for the eligibility of the node.
+// kube-proxy.
 type healthBody struct {
-	LastUpdated time.Time                   `json:"lastUpdated"`
-	CurrentTime time.Time                   `json:"currentTime"`
-	Healthy     bool                        `json:"healthy"`
-	Status      map[string]familyHealthBody `json:"status"`
+	LastUpdated time.Time `json:"lastUpdated"`
+	CurrentTime time.Time `json:"currentTime"`
+	Healthy     bool      `json:"healthy"`
+	// NodeEligible is told by /healthz only.
+	NodeEligible *bool                       `json:"nodeEligible,omitempty"`
+	Status       map[string]familyHealthBody `json:"status"`
 }
 
 type familyHealthBody struct {
@@ -117,16 +126,18 @@ type familyHealthBody struct {
 }
 
 // HealthHandler serves /healthz and /livez: status 200 while the agent is
-// healthy and 503 otherwise, with a JSON body that says since when. It may be
-// used before, during and after Run.
+// healthy and 503 otherwise, with a JSON body that says since when. /healthz,
+// which load balancers ask, is 503 for a node that is not eligible too; /livez
+// is for whoever restarts an agent that hangs. It may be used before, during and
+// after Run.
 func (a *Agent) HealthHandler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("/healthz", a.serveHealth)
-	mux.HandleFunc("/livez", a.serveHealth)
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { a.serveHealth(w, true) })
+	mux.HandleFunc("/livez", func(w http.ResponseWriter, _ *http.Request) { a.serveHealth(w, false) })
 	return mux
 }
 
-func (a *Agent) serveHealth(w http.ResponseWriter, _ *http.Request) {
+func (a *Agent) serveHealth(w http.ResponseWriter, eligibility bool) {
 	h := a.Health()
 	body := healthBody{
 		LastUpdated: h.LastUpdated.UTC(), CurrentTime: h.CurrentTime.UTC(), Healthy: h.Healthy,
@@ -135,9 +146,12 @@ func (a *Agent) serveHealth(w http.ResponseWriter, _ *http.Request) {
 	for f, fh := range h.Families {
 		body.Status[familyLabel(f)] = familyHealthBody{LastUpdated: fh.LastUpdated.UTC(), Healthy: fh.Healthy}
 	}
+	if eligibility {
+		body.NodeEligible = &h.NodeEligible
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	if !h.Healthy {
+	if !h.Healthy || eligibility && !h.NodeEligible {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
 	_ = json.NewEncoder(w).Encode(body)

@@ -2,8 +2,10 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"os"
 
+	"github.com/nearside/nearside/conntrack"
 	"github.com/nearside/nearside/nft"
 )
 
@@ -20,13 +22,22 @@ type Kernel interface {
 // namespace of the calling thread, and how to let go of it.
 func (a *Agent) openKernel() (k Kernel, release func(), err error) {
 	if a.opts.Kernel != nil {
+		a.flows = a.opts.Flows
 		return a.opts.Kernel, func() {}, nil
 	}
 	conn, err := nft.Dial()
 	if err != nil {
 		return nil, nil, err
 	}
-	return conn, func() { _ = conn.Close() }, nil
+	if a.flows = a.opts.Flows; a.flows != nil {
+		return conn, func() { _ = conn.Close() }, nil
+	}
+	flows, err := conntrack.Dial()
+	if err != nil {
+		return nil, nil, errors.Join(err, conn.Close())
+	}
+	a.flows = flows
+	return conn, func() { _, _ = conn.Close(), flows.Close() }, nil
 }
 
 // kernelHasIPv6 reports whether the network namespace of the calling thread

@@ -59,6 +59,9 @@ func (a *Agent) Render(ctx context.Context) (string, error) {
 		f.adopted = true // there is no kernel to adopt from
 	}
 	r := Round{Start: a.now()}
+	node := a.store.Node()
+	a.reconfigure(node)
+	a.placeNodePorts(node, true)
 	a.selectAndPlan(a.snapshot(a.store.Take(), true), &r)
 	a.report(&r)
 	var b strings.Builder

@@ -22,6 +22,7 @@ type metrics struct {
 	endpoints       prometheus.Gauge
 	skipped         *prometheus.CounterVec // by kind
 	unknownPolicies prometheus.Counter
+	flows           *prometheus.CounterVec // by ip_family
 }
 
 func newMetrics() *metrics {
@@ -60,9 +61,18 @@ func newMetrics() *metrics {
 			Name: "nearside_unknown_policies_total",
 			Help: "Annotations nearside.dev/policy that name no policy, each service and value counted once.",
 		}),
+		flows: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "nearside_deleted_flows_total",
+			Help: "UDP flows that a change left behind and that were deleted, by IP family.",
+		}, []string{"ip_family"}),
+	}
+	// A counter that is not there before the first failure makes no alert.
+	for _, f := range nft.Families {
+		m.syncFailures.WithLabelValues(familyLabel(f))
+		m.flows.WithLabelValues(familyLabel(f))
 	}
 	m.registry.MustRegister(m.syncDuration, m.syncFailures, m.lastSync, m.quarantined, m.services, m.endpoints,
-		m.skipped, m.unknownPolicies, collectors.NewGoCollector(),
+		m.skipped, m.unknownPolicies, m.flows, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -95,7 +105,7 @@ func (m *metrics) count(n Notice) {
 		m.skipped.WithLabelValues(n.Kind).Inc()
 	case UnknownPolicy:
 		m.unknownPolicies.Inc()
-	case Quarantined:
+	case Quarantined, HealthCheckFailed:
 		// A gauge of its own counts those that are held, see observe.
 	}
 }

@@ -44,6 +44,7 @@ nearside_skipped_objects_total{kind="EndpointSlice"} 1
 # HELP nearside_sync_failures_total Rounds that could not bring the table up to date, by IP family.
 # TYPE nearside_sync_failures_total counter
 nearside_sync_failures_total{ip_family="IPv4"} 1
+nearside_sync_failures_total{ip_family="IPv6"} 0
 # HELP nearside_unknown_policies_total Annotations nearside.dev/policy that name no policy, each service and value counted once.
 # TYPE nearside_unknown_policies_total counter
 nearside_unknown_policies_total 1

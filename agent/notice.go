@@ -22,6 +22,8 @@ const (
 	// Quarantined: the kernel refused what a service asks for. The service is
 	// left out and tried again later.
 	Quarantined NoticeReason = "Quarantined"
+	// HealthCheckFailed: the health check port of a service cannot be served.
+	HealthCheckFailed NoticeReason = "HealthCheckFailed"
 )
 
 // Notice tells of an object that the agent could not use as it is. It cost only
@@ -90,6 +92,13 @@ func noticeOfQuarantine(name informer.Name, f nft.Family, err error) Notice {
 	return Notice{
 		Reason: Quarantined, Kind: "Service", Object: name.String(),
 		Message: "the kernel refused it for " + familyLabel(f) + ", so it is left out and tried again: " + err.Error(),
+	}
+}
+
+func noticeOfCheck(name informer.Name, err error) Notice {
+	return Notice{
+		Reason: HealthCheckFailed, Kind: "Service", Object: name.String(), Field: "spec.healthCheckNodePort",
+		Message: err.Error() + "; it is tried again",
 	}
 }
 

@@ -49,14 +49,23 @@ type Options struct {
 	// masqueraded for that reason.
 	ClusterCIDRs []netip.Prefix
 
+	// NodeCIDRs takes the pod ranges of the Node object in place of
+	// ClusterCIDRs, and follows their changes: pods of other nodes then count as
+	// clients from elsewhere.
+	NodeCIDRs bool
+
+	// PodInterface and PodInterfacePrefix tell pods by the interface that their
+	// packets come in through, in place of ClusterCIDRs: its name, or how it
+	// begins.
+	PodInterface, PodInterfacePrefix string
+
 	// MasqueradeAll masquerades every connection to a ClusterIP. Endpoints then
 	// see the node's address in place of the client's; worth it only where
 	// routing needs it.
 	MasqueradeAll bool
 
 	// NodePortAddresses says which addresses of the node serve node ports. The
-	// zero value means the node's primary address in each family. It is checked
-	// and carried; node ports themselves are not served yet.
+	// zero value means the node's primary address in each family.
 	NodePortAddresses NodePortAddresses
 
 	// Families are the IP families to program. Empty means IPv4, and IPv6 where
@@ -91,6 +100,10 @@ type Options struct {
 	// Kernel is where transactions go. Nil means nftables in the network
 	// namespace of the thread that calls Run or Once.
 	Kernel Kernel
+
+	// Flows is where stale UDP flows are deleted. Nil means the kernel's
+	// conntrack in the same network namespace, or none where Kernel is given.
+	Flows Flows
 
 	// Log receives messages. Nil means no logs.
 	Log *slog.Logger
@@ -141,6 +154,7 @@ func (o *Options) validate() error {
 		o.validatePolicies(),
 		validateClusterCIDRs(o.ClusterCIDRs),
 		o.validateFamilies(),
+		o.validateDetection(),
 		o.validateHealthTimeout(),
 	)
 }
@@ -190,19 +204,46 @@ func (o *Options) validateHealthTimeout() error {
 	return nil
 }
 
-// clusterCIDR returns the prefix of the given family, or the zero prefix.
-func (o *Options) clusterCIDR(f nft.Family) netip.Prefix {
-	for _, p := range o.ClusterCIDRs {
+// validateDetection has the table look at everything but the node's own ranges,
+// which are not known yet.
+func (o *Options) validateDetection() error {
+	if o.NodeCIDRs && (len(o.ClusterCIDRs) > 0 || o.PodInterface != "" || o.PodInterfacePrefix != "") {
+		return errors.New("the pod ranges of the node are asked for together with another way to tell pods: give one of them")
+	}
+	for _, f := range nft.Families {
+		if err := o.tableConfig(f, nil).Validate(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tableConfig returns the configuration of a family's table, on a node whose
+// pods have the given ranges.
+func (o *Options) tableConfig(f nft.Family, nodeCIDRs []netip.Prefix) nft.Config {
+	ranges := o.ClusterCIDRs
+	if o.NodeCIDRs {
+		ranges = nodeCIDRs
+	}
+	return nft.Config{
+		Family: f, ClusterCIDR: firstOfFamily(ranges, f), MasqueradeAll: o.MasqueradeAll,
+		PodInterface: o.PodInterface, PodInterfacePrefix: o.PodInterfacePrefix,
+	}
+}
+
+// tellsPods reports whether pods are told from other clients in a family.
+func (o *Options) tellsPods(f nft.Family) bool {
+	return o.NodeCIDRs || o.PodInterface != "" || o.PodInterfacePrefix != "" || firstOfFamily(o.ClusterCIDRs, f).IsValid()
+}
+
+// firstOfFamily returns the first prefix of a family, or the zero prefix (L1).
+func firstOfFamily(prefixes []netip.Prefix, f nft.Family) netip.Prefix {
+	for _, p := range prefixes {
 		if nft.FamilyOf(p.Addr()) == f {
 			return p
 		}
 	}
 	return netip.Prefix{}
-}
-
-// tableConfig returns the configuration of a family's table.
-func (o *Options) tableConfig(f nft.Family) nft.Config {
-	return nft.Config{Family: f, ClusterCIDR: o.clusterCIDR(f), MasqueradeAll: o.MasqueradeAll}
 }
 
 func quotedNames(selectors map[string]selector.Selector) string {

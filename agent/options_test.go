@@ -90,8 +90,8 @@ func TestNewSaysWhatIsWrong(t *testing.T) {
 func TestEachFamilyHasItsOwnClusterCIDR(t *testing.T) {
 	v4, v6 := netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("fd00::/48")
 	o := Options{ClusterCIDRs: []netip.Prefix{v6, v4}}
-	require.Equal(t, v4, o.tableConfig(nft.IPv4).ClusterCIDR)
-	require.Equal(t, v6, o.tableConfig(nft.IPv6).ClusterCIDR)
+	require.Equal(t, v4, o.tableConfig(nft.IPv4, nil).ClusterCIDR)
+	require.Equal(t, v6, o.tableConfig(nft.IPv6, nil).ClusterCIDR)
 	o.ClusterCIDRs = o.ClusterCIDRs[:1]
-	require.False(t, o.tableConfig(nft.IPv4).ClusterCIDR.IsValid())
+	require.False(t, o.tableConfig(nft.IPv4, nil).ClusterCIDR.IsValid())
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/nearside/nearside/health"
 	"github.com/nearside/nearside/informer"
 	"github.com/nearside/nearside/nft"
 )
@@ -79,18 +80,36 @@ func (a *Agent) round(ctx context.Context, k Kernel, changes informer.Changes) R
 	start := a.now()
 	r := Round{Start: start}
 	a.changesWait(start)
-	anew := a.adopt(ctx, k, &r)
-	snap := a.snapshot(changes, anew || !a.begun)
+	anew := a.adopt(ctx, k, &r) || !a.begun
+	node := a.store.Node()
+	anew = a.reconfigure(node) || anew
 	a.begun = true
-	a.selectAndPlan(snap, &r)
+	a.placeNodePorts(node, changes.Node || anew)
+	a.selectAndPlan(a.snapshot(changes, anew), &r)
 	for _, f := range a.families {
 		if f.adopted {
-			r.Families = append(r.Families, a.commit(ctx, k, f, &r))
+			fr := a.commit(ctx, k, f, &r)
+			a.cleanFlows(ctx, f, &fr)
+			r.Families = append(r.Families, fr)
 		}
 	}
 	r.Duration = a.now().Sub(start)
 	a.report(&r)
 	return r
+}
+
+// reconfigure begins tables anew that depend on what the Node object says, and
+// reports whether any was: all services have to be set again.
+func (a *Agent) reconfigure(node informer.Node) (anew bool) {
+	if !a.opts.NodeCIDRs {
+		return false
+	}
+	for _, f := range a.families {
+		if f.adopted && f.reconfigure(a.opts.tableConfig(f.id, node.PodCIDRs)) {
+			anew = true
+		}
+	}
+	return anew
 }
 
 // adopt reads the tables that could not be read before, and reports whether any
@@ -134,6 +153,7 @@ func (a *Agent) selectAndPlan(snap snapshot, r *Round) {
 			a.dropService(name)
 			continue
 		}
+		a.check(service)
 		sel := a.policies.selectService(service, snap.environment)
 		a.memory.remember(sel)
 		if sel.policy.countsNodes {
@@ -165,6 +185,7 @@ func (a *Agent) planService(sel *selection, env environment) []Notice {
 
 func (a *Agent) dropService(name informer.Name) {
 	a.memory.forget(name)
+	a.checks.Delete(health.Name(name))
 	for _, f := range a.families {
 		if f.adopted {
 			f.delete(name)

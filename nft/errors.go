@@ -78,6 +78,9 @@ func (e *Error) Unwrap() []error {
 }
 
 func (e *Error) sentinel() error {
+	if e.Errno == syscall.EINVAL && e.Op == opReadGeneration {
+		return ErrUnsupported // what nfnetlink answers for a subsystem it does not have
+	}
 	switch e.Errno {
 	case syscall.ERESTART:
 		return ErrStale

@@ -75,8 +75,11 @@ func (c *Conn) generation() (gen uint32, err error) {
 			gen = binary.BigEndian.Uint32(v)
 		}
 	})
-	return gen, wrapRead("read generation of", "nf_tables", err)
+	return gen, wrapRead(opReadGeneration, "nf_tables", err)
 }
+
+// opReadGeneration is the first thing that is asked of nf_tables.
+const opReadGeneration = "read generation of"
 
 func (c *Conn) tableExists(f Family) (exists bool, err error) {
 	var b nlBuffer

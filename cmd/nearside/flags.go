@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 	"strings"
 	"time"
@@ -18,6 +19,9 @@ type nodeFlags struct {
 	nodeName          string
 	clusterCIDR       string
 	nodePortAddresses []string
+	detectLocalMode   string
+	podBridge         string
+	podPrefix         string
 	masqueradeAll     bool
 	defaultPolicy     string
 }
@@ -28,7 +32,11 @@ func (f *nodeFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.clusterCIDR, "cluster-cidr", "",
 		"prefix of the pods' addresses, or an IPv4 and an IPv6 one with a comma between; connections to a ClusterIP from elsewhere are masqueraded")
 	flags.StringSliceVar(&f.nodePortAddresses, "nodeport-addresses", []string{"primary"},
-		"prefixes of the node addresses that serve node ports, or primary, localhost, all; checked, but node ports are not served yet")
+		"prefixes of the node addresses that serve node ports, or primary, localhost, all; node ports are never served on loopback addresses")
+	flags.StringVar(&f.detectLocalMode, "detect-local-mode", detectClusterCIDR,
+		"how connections from pods are told from others: ClusterCIDR, NodeCIDR, BridgeInterface or InterfaceNamePrefix")
+	flags.StringVar(&f.podBridge, "pod-bridge-interface", "", "with BridgeInterface, the bridge that pods are connected to")
+	flags.StringVar(&f.podPrefix, "pod-interface-name-prefix", "", "with InterfaceNamePrefix, how the names of the pods' interfaces begin")
 	flags.BoolVar(&f.masqueradeAll, "masquerade-all", false, "masquerade every connection to a ClusterIP")
 	flags.StringVar(&f.defaultPolicy, "default-policy", agent.DefaultPolicyName,
 		"policy of services without a valid annotation nearside.dev/policy: "+strings.Join(selector.Names(), ", "))
@@ -51,13 +59,39 @@ func (f *nodeFlags) options(flags *pflag.FlagSet) (agent.Options, error) {
 	if err != nil {
 		return agent.Options{}, usagef("flag --nodeport-addresses: %w", err)
 	}
-	return agent.Options{
+	opts := agent.Options{
 		NodeName:          name,
-		ClusterCIDRs:      cidrs,
 		NodePortAddresses: nodePorts,
 		MasqueradeAll:     f.masqueradeAll,
 		DefaultPolicy:     f.defaultPolicy,
-	}, nil
+	}
+	return opts, f.detect(&opts, cidrs)
+}
+
+const detectClusterCIDR = "ClusterCIDR"
+
+// detect sets how pods are told from others (L1). As in kube-proxy, what belongs
+// to another mode is not looked at.
+func (f *nodeFlags) detect(opts *agent.Options, cidrs []netip.Prefix) error {
+	switch f.detectLocalMode {
+	case detectClusterCIDR:
+		opts.ClusterCIDRs = cidrs
+	case "NodeCIDR":
+		opts.NodeCIDRs = true
+	case "BridgeInterface":
+		if f.podBridge == "" {
+			return usagef("flag --detect-local-mode=BridgeInterface needs --pod-bridge-interface")
+		}
+		opts.PodInterface = f.podBridge
+	case "InterfaceNamePrefix":
+		if f.podPrefix == "" {
+			return usagef("flag --detect-local-mode=InterfaceNamePrefix needs --pod-interface-name-prefix")
+		}
+		opts.PodInterfacePrefix = f.podPrefix
+	default:
+		return usagef("flag --detect-local-mode: unknown mode %q: expected ClusterCIDR, NodeCIDR, BridgeInterface or InterfaceNamePrefix", f.detectLocalMode)
+	}
+	return nil
 }
 
 // node is the given name, or the host's by the rule of kube-proxy and kubelet.

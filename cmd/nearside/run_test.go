@@ -170,7 +170,7 @@ func TestRunServesHealthMetricsAndExplanations(t *testing.T) {
 	a.requireTables()
 	for _, path := range []string{"/healthz", "/livez"} {
 		status, body := httpGet(t, ns, "127.0.0.1:10256", path)
-		require.Equal(t, http.StatusOK, status)
+		require.Equal(t, http.StatusOK, status, "%s", body)
 		var health map[string]any
 		require.NoError(t, json.Unmarshal(body, &health))
 		require.Equal(t, true, health["healthy"])
