@@ -203,12 +203,9 @@ func copyOfManifests(t *testing.T) string {
 	return folder
 }
 
-// setUp runs the init container, if the program knows it already.
+// setUp runs the init container.
 func setUp(t *testing.T, ns *netns.Namespace, manifests string) {
 	t.Helper()
-	if !hasFlag(t, "run", awaited) {
-		return
-	}
 	init := start(t, ns, &daemonSet(t).Spec.Template.Spec.InitContainers[0], manifests)
 	select {
 	case <-init.done:
@@ -240,6 +237,8 @@ func TestAgentWorksInItsContainer(t *testing.T) {
 	require.Contains(t, status, "NoNewPrivs:\t1\n")
 	require.Regexp(t, `(?m)^\d+ \d+ \S+ / / ro\b`, r.proc("mountinfo"), "the root is read-only")
 
+	require.NotContains(t, r.log.String(), "level=ERROR")
+
 	// It follows what changes.
 	path := filepath.Join(manifests, "web.yaml")
 	text, err := os.ReadFile(path)
@@ -264,6 +263,22 @@ func TestAgentWorksInItsContainer(t *testing.T) {
 	}
 	require.True(t, r.cmd.ProcessState.Success(), "%s", r.cmd.ProcessState)
 	require.Contains(t, ns.Run(t, "nft", "list", "table", "ip", "nearside"), "10.1.1.6 . 8080")
+}
+
+// TestInitContainerIsNeeded leaves it out: the settings of a fresh namespace are
+// the kernel's, and the agent may not change them.
+func TestInitContainerIsNeeded(t *testing.T) {
+	ns := netns.New(t)
+	r := start(t, ns, &daemonSet(t).Spec.Template.Spec.Containers[0], copyOfManifests(t), "--manifests=/manifests")
+	select {
+	case <-r.done:
+	case <-time.After(soon):
+		t.Fatal("it does not end")
+	}
+	require.Equal(t, 1, r.cmd.ProcessState.ExitCode(), r.log.String())
+	require.Contains(t, r.log.String(), "nf_conntrack_tcp_timeout_established")
+	require.Contains(t, r.log.String(), "read-only file system: set it on the host beforehand")
+	require.Empty(t, ns.Run(t, "nft", "list", "ruleset"))
 }
 
 // TestTheOneCapabilityIsNeeded shows that the test above can fail.

@@ -163,6 +163,7 @@ func TestPodRunsOnEveryNodeBeforeAnythingElse(t *testing.T) {
 	ds := daemonSet(t)
 	pod := ds.Spec.Template.Spec
 	require.Equal(t, "system-node-critical", pod.PriorityClassName)
+	require.Contains(t, pod.Containers[0].Args, "--oom-score-adj=-997", "what the kubelet gives to this class")
 	require.Equal(t, []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, pod.Tolerations)
 	require.Equal(t, ds.Spec.Selector.MatchLabels, ds.Spec.Template.Labels)
 	require.Equal(t, corev1.DNSDefault, pod.DNSPolicy)

@@ -28,10 +28,6 @@ func hasFlag(t *testing.T, subcommand, flag string) bool {
 	return regexp.MustCompile(`(?m)^\s+(-\w, )?` + regexp.QuoteMeta(flag) + `(\s|$)`).MatchString(help(t, subcommand))
 }
 
-// awaited is a flag that the manifests are ahead of the program with. When the
-// program has it, this and its use go.
-const awaited = "--init-only"
-
 // TestEveryFlagOfTheManifestsExists asks the program itself.
 func TestEveryFlagOfTheManifestsExists(t *testing.T) {
 	require.False(t, hasFlag(t, "run", "--no-such-flag"), "the question can be answered with no")
@@ -47,15 +43,11 @@ func TestEveryFlagOfTheManifestsExists(t *testing.T) {
 			for _, arg := range c.Args[1:] {
 				flag, _, _ := strings.Cut(arg, "=")
 				checked++
-				if flag == awaited && !hasFlag(t, c.Args[0], flag) {
-					t.Logf("nearside %s has no flag %s yet", c.Args[0], flag)
-					continue
-				}
 				require.True(t, hasFlag(t, c.Args[0], flag), "%s: container %s: nearside %s has no flag %s", path, c.Name, c.Args[0], flag)
 			}
 		}
 	}
-	require.GreaterOrEqual(t, checked, 4)
+	require.GreaterOrEqual(t, checked, 5)
 }
 
 // TestProbesAskWhereTheAgentAnswers compares with the default of the flag.
