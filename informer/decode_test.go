@@ -3,6 +3,7 @@ package informer
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -57,6 +58,12 @@ func TestFormsOfManifests(t *testing.T) {
 		},
 		{name: "Windows line ends", text: strings.ReplaceAll("---\n"+svc+"---\n"+svc, "\n", "\r\n"), want: []string{"*v1.Service demo/web line 2", "*v1.Service demo/web line 6"}},
 		{name: "a byte order mark", text: "\xef\xbb\xbf" + svc, want: []string{"*v1.Service demo/web line 1"}},
+		{
+			name: "ServiceCIDRs have no namespace, and their older versions are not read",
+			text: "apiVersion: networking.k8s.io/v1\nkind: ServiceCIDRList\nitems:\n- metadata: {name: kubernetes, namespace: demo}\n---\n" +
+				"apiVersion: networking.k8s.io/v1beta1\nkind: ServiceCIDR\nmetadata: {name: old}\n",
+			want: []string{"*v1.ServiceCIDR kubernetes line 4"}, skipped: []string{"networking.k8s.io/v1beta1 ServiceCIDR"},
+		},
 		{name: "no namespace is default", text: "apiVersion: v1\nkind: Service\nmetadata: {name: web}", want: []string{"*v1.Service default/web line 1"}},
 		{name: "a Node has no namespace", text: "apiVersion: v1\nkind: Node\nmetadata: {name: node, namespace: x}", want: []string{"*v1.Node node line 1"}},
 		{
@@ -139,15 +146,15 @@ func TestMistakesInManifests(t *testing.T) {
 		line   int
 		reason string // part of it
 	}{
-		{name: "a second colon", text: "a: 1\nb: : 2\n", line: 2, reason: "mapping values are not allowed"},
+		{name: "a second colon", text: "a: 1\nb: : 2\nc: 3\nd: 4\n", line: 2, reason: "mapping values are not allowed"},
 		{name: "a field indented too far", text: "metadata:\n  name: x\n   labels: {}\n", line: 3, reason: "mapping values are not allowed"},
-		{name: "a field indented between two levels", text: "metadata:\n    labels:\n        a: b\n  name: x\n", line: 4, reason: "did not find expected key"},
+		{name: "a field indented between two levels", text: "metadata:\n    labels:\n        a: b\n  name: x\nkind: Node\napiVersion: v1\n", line: 4, reason: "did not find expected key"},
 		{name: "a list that does not go on", text: "- a\nb: 1\n", line: 2, reason: "did not find expected '-' indicator"},
 		{name: "a bracket that is not closed", text: "a: [1, 2\nb: 3\n", line: 2, reason: "did not find expected ',' or ']'"},
 		{name: "a brace that is not closed", text: "b: {\n", line: 1, reason: "did not find expected node content"},
 		{name: "a quote that is not closed", text: "a: \"x\nb: 1\n", line: 2, reason: "found unexpected end of stream"},
-		{name: "a tab as indentation", text: "a:\n\t- b\n", line: 2, reason: "found character that cannot start any token"},
-		{name: "a mistake in the first line", text: "a: @foo\n", line: 1, reason: "found character that cannot start any token"},
+		{name: "a tab as indentation", text: "a:\n\t- b\nc: 1\nd: 2\n", line: 2, reason: "found character that cannot start any token"},
+		{name: "a mistake in the first line", text: "a: @foo\nb: 1\nc: 2\n", line: 1, reason: "found character that cannot start any token"},
 		{name: "an alias for nothing", text: "a: 1\nx: *foo\n", line: 2, reason: "unknown anchor 'foo'"},
 		{name: "a control character", text: "a: 1\nb: \x01\n", line: 2, reason: "control characters are not allowed"},
 		{name: "text that is not UTF-8", text: "a: 1\nb: \xff\n", line: 2, reason: "not UTF-8"},
@@ -195,7 +202,7 @@ func TestMistakesInManifests(t *testing.T) {
 				found, _, err := decoded(t, prefix+tt.text)
 				require.Error(t, err)
 				require.Empty(t, found)
-				at, ok := err.(*lineError)
+				at, ok := errors.AsType[*lineError](err)
 				require.True(t, ok, "%T", err)
 				require.Equal(t, before+tt.line, at.line, at.reason)
 				if !strings.Contains(tt.reason, "in line ") {
@@ -249,7 +256,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		objects, err := decodeManifests(data, func(metav1.TypeMeta) {})
 		if err != nil {
-			at, ok := err.(*lineError)
+			at, ok := errors.AsType[*lineError](err)
 			require.True(t, ok, "%T", err)
 			require.Positive(t, at.line)
 			require.LessOrEqual(t, at.line, 1+bytes.Count(data, []byte("\n")), "%s", at.reason)

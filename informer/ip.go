@@ -34,7 +34,7 @@ func parseIP(text string) (netip.Addr, bool) {
 func stripZeros(text string) string {
 	out := make([]byte, 0, len(text))
 	start := true // at the start of a number
-	for i := 0; i < len(text); i++ {
+	for i := range len(text) {
 		c := text[i]
 		if c == '.' || c == ':' {
 			out, start = append(out, c), true

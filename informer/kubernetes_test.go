@@ -243,7 +243,7 @@ func TestOutageReminds(t *testing.T) {
 	stream := metav1.ListOptions{SendInitialEvents: ptr(true)}
 	o.saw(ended, metav1.ListOptions{}, context.Canceled)
 	o.saw(t.Context(), metav1.ListOptions{}, apierrors.NewResourceExpired("too old"))
-	o.saw(t.Context(), metav1.ListOptions{}, apierrors.NewGone("gone"))
+	o.saw(t.Context(), metav1.ListOptions{}, &apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonGone}})
 	o.saw(t.Context(), stream, apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("x").GroupKind(), "x", nil))
 	require.Equal(t, 2, log.count("level=WARN"), "what is part of watching is no outage")
 	o.saw(t.Context(), stream, apierrors.NewForbidden(corev1.Resource("services"), "", errors.New("no leave")))

@@ -301,6 +301,11 @@ func TestAFolderThatDisappearsKeepsItsState(t *testing.T) {
 	require.False(t, watched(), "the object vanished in between")
 	write(t, filepath.Join(dir, "web.yaml"), serviceText("web", "10.96.0.3"))
 	soon(t, func() bool { return clusterIP(s, "web") == "10.96.0.3" }, "and watched")
+
+	write(t, filepath.Join(spare, "web.yaml"), serviceText("web", "10.96.0.4"))
+	require.NoError(t, os.Rename(dir, dir+".older"))
+	require.NoError(t, os.Rename(spare, dir))
+	soon(t, func() bool { return clusterIP(s, "web") == "10.96.0.4" }, "also if it takes its place at once")
 	settled(t, s, dir)
 	require.Equal(t, 1, log.count("level=ERROR"))
 }

@@ -1,7 +1,6 @@
 package informer
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"unicode"
@@ -99,15 +98,6 @@ type findings struct {
 // add notes a bad value. The same finding in the same object is kept once.
 func (f *findings) add(field, value, reason string) {
 	p := Problem{Kind: f.kind, Object: f.object, Field: field, Value: quote(value), Reason: reason}
-	f.put(p)
-}
-
-// addf notes something about the object that is not a single value.
-func (f *findings) addf(field, format string, args ...any) {
-	f.put(Problem{Kind: f.kind, Object: f.object, Field: field, Reason: fmt.Sprintf(format, args...)})
-}
-
-func (f *findings) put(p Problem) {
 	if f.more || slices.Contains(f.list, p) {
 		return
 	}

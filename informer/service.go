@@ -81,7 +81,7 @@ func convertService(object *corev1.Service) change {
 		s.external = f.external(&object.Spec)
 		s.externalIPs = f.externalIPs(&object.Spec, s.clusterIPs)
 		s.loadBalancerIPs = f.loadBalancerIPs(&object.Status, s.clusterIPs)
-		s.sourceRanges = f.sourceRanges(&object.Spec)
+		f.restrict(s, &object.Spec)
 		s.healthCheckPort = f.healthCheckPort(&object.Spec)
 		if len(s.clusterIPs) > 0 && len(s.ports) > 0 {
 			c.record = s
@@ -117,7 +117,7 @@ func (f *findings) serviceName(object *corev1.Service) bool {
 }
 
 func dnsLabel(text string) bool {
-	for i := 0; i < len(text); i++ {
+	for i := range len(text) {
 		c := text[i]
 		letter := 'a' <= c && c <= 'z' || '0' <= c && c <= '9'
 		if !letter && (c != '-' || i == 0 || i == len(text)-1) {

@@ -23,6 +23,14 @@ func addrs(texts ...string) []netip.Addr {
 	return out
 }
 
+func ranges(texts ...string) []netip.Prefix {
+	var out []netip.Prefix
+	for _, text := range texts {
+		out = append(out, netip.MustParsePrefix(text))
+	}
+	return out
+}
+
 // newService returns a plain Service; edit changes it.
 func newService(edit ...func(*corev1.Service)) *corev1.Service {
 	s := &corev1.Service{
@@ -213,6 +221,25 @@ func TestServiceFields(t *testing.T) {
 			want: func(s *service) { s.loadBalancerIPs = addrs("198.51.100.2", "198.51.100.3") },
 		},
 		{
+			name: "LB2: source ranges of both families, with white space and host bits",
+			edit: func(s *corev1.Service) {
+				s.Spec.LoadBalancerSourceRanges = []string{" 203.0.113.7/24\t", "", "2001:db8::/32", "203.0.113.0/24"}
+			},
+			want: func(s *service) { s.sourceRanges = ranges("203.0.113.0/24", "2001:db8::/32") },
+		},
+		{
+			name: "H1: the health check port of a load balancer with external policy Local",
+			edit: func(s *corev1.Service) {
+				s.Spec.Type, s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = "LoadBalancer", "Local", 32080
+			},
+			want: func(s *service) { s.external, s.healthCheckPort = selector.PolicyLocal, 32080 },
+		},
+		{
+			name: "H1: the health check port of anything else means nothing",
+			edit: func(s *corev1.Service) { s.Spec.Type, s.Spec.HealthCheckNodePort = "LoadBalancer", 32080 },
+			want: func(*service) {},
+		},
+		{
 			name: "T5: the traffic distribution is handed on as written",
 			edit: func(s *corev1.Service) { s.Spec.TrafficDistribution = ptr("PreferClose") },
 			want: func(s *service) { s.distribution = "PreferClose" },
@@ -237,14 +264,64 @@ func TestServiceFields(t *testing.T) {
 	}
 }
 
+type badValue struct {
+	name  string
+	edit  func(*corev1.Service)
+	field string
+	value string
+	want  func(*service) // nil: nothing of the Service is left
+}
+
+var badExternals = []badValue{
+	{
+		name:  "A7: an external IP that is none",
+		edit:  func(s *corev1.Service) { s.Spec.ExternalIPs = []string{"198.51.100.7", "nonsense"} },
+		field: "spec.externalIPs", value: `"nonsense"`,
+		want: func(s *service) { s.externalIPs = addrs("198.51.100.7") },
+	},
+	{
+		name: "A7: a blank load-balancer address",
+		edit: func(s *corev1.Service) {
+			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: " "}, {IP: "198.51.100.1"}}
+		},
+		field: "status.loadBalancer.ingress.ip", value: `" "`,
+		want: func(s *service) { s.loadBalancerIPs = addrs("198.51.100.1") },
+	},
+	{
+		name: "LB2: a source range that is none",
+		edit: func(s *corev1.Service) {
+			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "198.51.100.1"}}
+			s.Spec.LoadBalancerSourceRanges = []string{"203.0.113.0/24", "203.0.113.0"}
+		},
+		field: "spec.loadBalancerSourceRanges", value: `"203.0.113.0"`,
+		want: func(s *service) {
+			s.loadBalancerIPs, s.sourceRanges = addrs("198.51.100.1"), ranges("203.0.113.0/24")
+		},
+	},
+	{
+		name: "H1: a health check port out of range",
+		edit: func(s *corev1.Service) {
+			s.Spec.Type, s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = "LoadBalancer", "Local", 70000
+		},
+		field: "spec.healthCheckNodePort", value: `"70000"`,
+		want: func(s *service) { s.external = selector.PolicyLocal },
+	},
+}
+
+// Without a single range that can be used, a Service would be open to all.
+func TestASourceRangeThatIsNoneOpensNothing(t *testing.T) {
+	c := convertService(newService(func(s *corev1.Service) {
+		s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "198.51.100.1"}}
+		s.Spec.LoadBalancerSourceRanges = []string{"203.0.113.0/240"}
+	}))
+	require.Empty(t, c.record.(*service).loadBalancerIPs)
+	require.Equal(t, addrs("10.96.0.10"), c.record.(*service).clusterIPs, "the rest of the Service is served")
+	require.Len(t, c.problems, 2)
+	require.Contains(t, c.problems[1].Reason, "the load-balancer addresses are left out")
+}
+
 func TestBadServiceValuesCostOnlyThemselves(t *testing.T) {
-	tests := []struct {
-		name  string
-		edit  func(*corev1.Service)
-		field string
-		value string
-		want  func(*service) // nil: nothing of the Service is left
-	}{
+	tests := []badValue{
 		{
 			name:  "A7: a cluster IP that is none",
 			edit:  func(s *corev1.Service) { s.Spec.ClusterIP = "10.96.0.300" },
@@ -364,21 +441,8 @@ func TestBadServiceValuesCostOnlyThemselves(t *testing.T) {
 			field: "spec.sessionAffinityConfig.clientIP.timeoutSeconds", value: `"0"`,
 			want: func(s *service) { s.affinity = 10800 * time.Second },
 		},
-		{
-			name:  "A7: an external IP that is none",
-			edit:  func(s *corev1.Service) { s.Spec.ExternalIPs = []string{"198.51.100.7", "nonsense"} },
-			field: "spec.externalIPs", value: `"nonsense"`,
-			want: func(s *service) { s.externalIPs = addrs("198.51.100.7") },
-		},
-		{
-			name: "A7: a blank load-balancer address",
-			edit: func(s *corev1.Service) {
-				s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: " "}, {IP: "198.51.100.1"}}
-			},
-			field: "status.loadBalancer.ingress.ip", value: `" "`,
-			want: func(s *service) { s.loadBalancerIPs = addrs("198.51.100.1") },
-		},
 	}
+	tests = append(tests, badExternals...)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c := convertService(newService(tt.edit))

@@ -120,15 +120,20 @@ func (f *findings) dialled(list, clusterIPs []netip.Addr, field, text string) []
 	return append(list, addr)
 }
 
-// sourceRanges reads spec.loadBalancerSourceRanges. White space around an entry
-// is allowed (LB2), and so is an address in the place of a prefix's network.
-func (f *findings) sourceRanges(spec *corev1.ServiceSpec) []netip.Prefix {
+// restrict reads spec.loadBalancerSourceRanges. White space around an entry is
+// allowed (LB2), and so is an address in the place of a prefix's network. If
+// there are entries but none can be used, the load-balancer addresses are left
+// out: no range would mean no restriction, and a typing error must not open
+// what should be closed.
+func (f *findings) restrict(s *service, spec *corev1.ServiceSpec) {
 	var out []netip.Prefix
+	given := false
 	for _, text := range spec.LoadBalancerSourceRanges {
 		text = strings.TrimSpace(text)
 		if text == "" {
 			continue
 		}
+		given = true
 		p, reason := parsePrefix(text)
 		if reason != "" {
 			f.add("spec.loadBalancerSourceRanges", strings.Clone(text), reason+"; it is left out")
@@ -137,7 +142,12 @@ func (f *findings) sourceRanges(spec *corev1.ServiceSpec) []netip.Prefix {
 		out = append(out, p)
 	}
 	slices.SortFunc(out, netip.Prefix.Compare)
-	return slices.Clip(slices.Compact(out))
+	s.sourceRanges = slices.Clip(slices.Compact(out))
+	if given && len(out) == 0 && len(s.loadBalancerIPs) > 0 {
+		f.add("spec.loadBalancerSourceRanges", strings.Join(spec.LoadBalancerSourceRanges, ","),
+			"has no range that can be used; the load-balancer addresses are left out")
+		s.loadBalancerIPs = nil
+	}
 }
 
 // healthCheckPort reads the port of the health check (H1), which only a load

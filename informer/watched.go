@@ -45,7 +45,7 @@ func (w *watched) run(ctx context.Context, s *Store, log *slog.Logger) {
 	}
 	reflector := cache.NewReflectorWithOptions(
 		cache.ToListWatcherWithWatchListSemantics(lw, w.client), w.example, &reflected{watched: w, store: s},
-		cache.ReflectorOptions{Name: "nearside/" + w.resource, Backoff: watchBackoff(), Clock: clockOf{ctx: ctx}},
+		cache.ReflectorOptions{Name: "nearside/" + w.resource, Backoff: watchBackoff(), Clock: clockUntil{ended: func(f func()) func() bool { return context.AfterFunc(ctx, f) }}},
 	)
 	reflector.RunWithContext(ctx)
 }
@@ -120,16 +120,17 @@ func (r *reflected) change(object any) (change, error) {
 	return c, nil
 }
 
-// clockOf is the real clock, except that waiting ends with ctx. A reflector
-// that cannot stream its first list sleeps in a way that ignores its context,
-// and would hold up the end of the program by as much as a full pause.
-type clockOf struct {
+// clockUntil is the real clock, except that waiting ends when the source does.
+// A reflector that cannot stream its first list sleeps in a way that ignores its
+// context, and would hold up the end of the program by as much as a full pause.
+type clockUntil struct {
 	clock.RealClock
-	ctx context.Context
+	// ended calls a function at the end, unless stopped before.
+	ended func(call func()) (stop func() bool)
 }
 
 // After implements clock.Clock.
-func (c clockOf) After(d time.Duration) <-chan time.Time {
+func (c clockUntil) After(d time.Duration) <-chan time.Time {
 	fired := make(chan time.Time, 1)
 	fire := func() {
 		select {
@@ -137,7 +138,7 @@ func (c clockOf) After(d time.Duration) <-chan time.Time {
 		default:
 		}
 	}
-	stop := context.AfterFunc(c.ctx, fire)
+	stop := c.ended(fire)
 	time.AfterFunc(d, func() {
 		stop()
 		fire()
