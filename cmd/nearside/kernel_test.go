@@ -81,7 +81,7 @@ func TestMalformedManifestLeavesTheKernelUntouched(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "zz.yaml"), []byte("# one\n---\nkind: Service\nmetadata: [\n"), 0o600))
 	for _, args := range [][]string{
 		with("apply", "-f", folder),
-		with("run", "--manifests", folder),
+		onHostAsIs(with("run", "--manifests", folder)...),
 	} {
 		r := nearsideIn(t, ns, args...)
 		require.Equal(t, 1, r.status, r.errOut)
@@ -105,7 +105,7 @@ func TestWithoutPrivilege(t *testing.T) {
 	folder := copyOfCluster(t)
 	for name, args := range map[string][]string{
 		"apply":   with("apply", "-f", folder),
-		"run":     with("run", "--manifests", folder),
+		"run":     onHostAsIs(with("run", "--manifests", folder)...),
 		"cleanup": {"cleanup"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -29,6 +29,7 @@ func newRunCommand() *cobra.Command {
 	var source sourceFlags
 	var node nodeFlags
 	var running agentFlags
+	var setup hostFlags
 	var logs logFlags
 	cmd := &cobra.Command{
 		Use:   "run [flags]",
@@ -39,15 +40,23 @@ stay when it ends, so that a restart is not noticed by connections; nearside
 cleanup removes them.
 
 The objects come from a Kubernetes API server (--kubeconfig, or the service
-account when running in a pod) or from manifests that are watched (--manifests).`,
+account when running in a pod) or from manifests that are watched (--manifests).
+
+At its start it makes room for connections and sets their timeouts in the
+kernel, where they differ from what the --conntrack flags say.`,
 		Example: `  nearside run --kubeconfig /etc/nearside/kubeconfig --cluster-cidr 10.244.0.0/16
   nearside run --manifests /etc/nearside/manifests --node-name node-a
-  nearside run --manifests manifests/ --node-name node-a --socket /run/nearside.sock`,
+  nearside run --manifests manifests/ --node-name node-a --socket /run/nearside.sock
+  nearside run --init-only`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log, err := logs.logger(cmd.ErrOrStderr(), true)
 			if err != nil {
 				return err
+			}
+			host := &host{hostFlags: setup, log: log}
+			if setup.initOnly {
+				return host.setUp(cmd.Context())
 			}
 			opts, err := node.options(cmd.Flags())
 			if err != nil {
@@ -60,11 +69,16 @@ account when running in a pod) or from manifests that are watched (--manifests).
 			opts.MinSyncPeriod = noWaitIfZero(running.minSyncPeriod)
 			opts.HealthzAddress, opts.MetricsAddress = running.healthzAddress, running.metricsAddress
 			opts.Socket = running.socket
+			opts.OnRound = func(r agent.Round) { host.afterRound(cmd.Context(), r) }
 			a, err := newAgent(opts)
 			if err != nil {
 				return err
 			}
 			log.Debug("starting", "version", readVersion().String())
+			host.adjustOOMScore()
+			if err := host.setUp(cmd.Context()); err != nil {
+				return err
+			}
 			if err := a.Run(cmd.Context()); err != nil {
 				return err
 			}
@@ -75,6 +89,7 @@ account when running in a pod) or from manifests that are watched (--manifests).
 	source.add(cmd.Flags())
 	node.add(cmd.Flags())
 	running.add(cmd.Flags())
+	setup.add(cmd.Flags())
 	logs.add(cmd.Flags())
 	return cmd
 }

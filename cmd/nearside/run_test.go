@@ -39,9 +39,15 @@ type running struct {
 // startAgent runs the agent on a copy of the test cluster in a namespace.
 func startAgent(t *testing.T, ns *netns.Namespace, flags ...string) *running {
 	t.Helper()
-	a := &running{t: t, ns: ns, ended: make(chan error, 1), folder: copyOfCluster(t)}
-	args := with("run", "--manifests", a.folder, "--min-sync-period", "50ms", "--log-level", "debug")
-	a.cmd = command(t, append(args, flags...)...)
+	folder := copyOfCluster(t)
+	args := onHostAsIs(with("run", "--manifests", folder, "--min-sync-period", "50ms", "--log-level", "debug")...)
+	return started(t, ns, folder, command(t, append(args, flags...)...))
+}
+
+// started starts a command that runs the agent on a folder.
+func started(t *testing.T, ns *netns.Namespace, folder string, cmd *exec.Cmd) *running {
+	t.Helper()
+	a := &running{t: t, ns: ns, cmd: cmd, ended: make(chan error, 1), folder: folder}
 	a.cmd.Stdout, a.cmd.Stderr = a, a
 	require.NoError(t, ns.Start(a.cmd))
 	go func() { a.ended <- a.cmd.Wait() }()
@@ -189,7 +195,7 @@ func TestRunServesHealthMetricsAndExplanations(t *testing.T) {
 	missing := nearside(t, "explain", "--agent", socket, "shop/wbe")
 	requireFailure(t, missing, 1, `find service "shop/wbe"`)
 
-	second := nearsideIn(t, ns, with("run", "--manifests", a.folder, "--socket", socket, "--log-level", "error")...)
+	second := nearsideIn(t, ns, onHostAsIs(with("run", "--manifests", a.folder, "--socket", socket, "--log-level", "error")...)...)
 	requireFailure(t, second, 1, "another agent listens on it")
 	requireDone(t, nearside(t, "explain", "--agent", socket, "shop/web"))
 

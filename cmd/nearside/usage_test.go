@@ -84,6 +84,10 @@ func TestFlagsOfKubeProxy(t *testing.T) {
 		"--kube-api-qps": "(default 5)", "--kube-api-burst": "(default 10)",
 		"--healthz-bind-address": `(default "0.0.0.0:10256")`, "--metrics-bind-address": `(default "127.0.0.1:10249")`,
 		"--nodeport-addresses": "(default [primary])", "--min-sync-period": "(default 1s)",
+		"--conntrack-max-per-core": "(default 32768)", "--conntrack-min": "(default 131072)",
+		"--conntrack-tcp-timeout-established": "(default 24h0m0s)", "--conntrack-tcp-timeout-close-wait": "(default 1h0m0s)",
+		"--conntrack-tcp-be-liberal": "", "--conntrack-udp-timeout": "", "--conntrack-udp-timeout-stream": "",
+		"--oom-score-adj": "(default -999)", "--init-only": "",
 	} {
 		found := ""
 		for line := range strings.SplitSeq(help, "\n") {

@@ -34,7 +34,10 @@ func startAgent(program, base, folder, node string, host *netlab.Host) (*nodeAge
 	defer log.Close()
 	cmd := exec.Command(program, "run", //nolint:noctx // stopped in order, and killed with this process
 		"--manifests", folder, "--node-name", node, "--cluster-cidr", netlab.PodNetwork.String(),
-		"--min-sync-period", minSyncPeriod.String(), "--healthz-bind-address=", "--metrics-bind-address=")
+		"--min-sync-period", minSyncPeriod.String(), "--healthz-bind-address=", "--metrics-bind-address=",
+		// The machine's settings are not the demo's to change.
+		"--conntrack-max-per-core=0", "--conntrack-tcp-timeout-established=0", "--conntrack-tcp-timeout-close-wait=0",
+		"--oom-score-adj=0")
 	cmd.Stdout, cmd.Stderr = log, log
 	a.process, err = host.Start(cmd)
 	if err != nil {

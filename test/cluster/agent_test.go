@@ -43,6 +43,11 @@ func startAgent(t *testing.T, kubeconfig string) *agent {
 		"--min-sync-period="+minSyncPeriod.String(),
 		"--healthz-bind-address="+healthzAddress,
 		"--metrics-bind-address="+metricsAddress,
+		// The machine's settings are not the test's to change.
+		"--conntrack-max-per-core=0",
+		"--conntrack-tcp-timeout-established=0",
+		"--conntrack-tcp-timeout-close-wait=0",
+		"--oom-score-adj=0",
 	)
 	require.NoError(t, err)
 	t.Cleanup(func() {
