@@ -20,7 +20,7 @@ func clusterOf(b testing.TB, services int) *Store {
 		service, slice := benchService(i)
 		changes = append(changes, mustConvert(b, s, []object{service, slice})...)
 	}
-	s.update(changes, []kind{kindService, kindSlice, kindNode, kindNodeName})
+	s.update(changes, everything)
 	s.Take()
 	return s
 }
@@ -106,7 +106,7 @@ func BenchmarkFirstList(b *testing.B) {
 			b.ResetTimer()
 			list := func() *Store {
 				s := NewStore(benchOptions)
-				s.update(mustConvert(b, s, objects), []kind{kindService, kindSlice, kindNode, kindNodeName})
+				s.update(mustConvert(b, s, objects), everything)
 				return s
 			}
 			for range b.N {

@@ -14,6 +14,9 @@ type Changes struct {
 	Node bool
 	// Nodes is true when the number of nodes changed.
 	Nodes bool
+	// ServiceCIDRs is true when what Store.ServiceCIDRs returns changed; the
+	// first Take compares it with none.
+	ServiceCIDRs bool
 }
 
 // Wait blocks until the first complete lists of Services, EndpointSlices and
@@ -43,9 +46,10 @@ func (s *Store) Take() Changes {
 		return Changes{}
 	}
 	c := Changes{
-		Services: make([]Name, 0, len(s.dirty)),
-		Node:     s.nodeChanged(),
-		Nodes:    s.nodesChanged(),
+		Services:     make([]Name, 0, len(s.dirty)),
+		Node:         s.nodeChanged(),
+		Nodes:        s.nodesChanged(),
+		ServiceCIDRs: s.cidrsChanged(),
 	}
 	for n := range s.dirty {
 		c.Services = append(c.Services, n)
@@ -53,13 +57,14 @@ func (s *Store) Take() Changes {
 	slices.SortFunc(c.Services, Name.compare)
 	// A new map, because one that was once large stays large.
 	s.dirty = make(map[Name]struct{})
-	s.taken, s.takenNode, s.takenNodes = true, s.node, len(s.nodes)
+	s.taken, s.takenNode, s.takenNodes, s.takenCIDRs = true, s.node, len(s.nodes), s.cidrs
 	s.signal()
 	return c
 }
 
 // complete reports whether a first list of everything needed is in. The number
-// of nodes is not needed.
+// of nodes and the ServiceCIDRs are not needed: a proxy serves all Services
+// without them.
 func (s *Store) complete() bool {
 	return s.listed[kindService] && s.listed[kindSlice] && s.listed[kindNode]
 }
@@ -76,9 +81,11 @@ func (s *Store) nodeChanged() bool {
 
 func (s *Store) nodesChanged() bool { return s.takenNodes != len(s.nodes) }
 
+func (s *Store) cidrsChanged() bool { return !slices.Equal(s.takenCIDRs, s.cidrs) }
+
 // signal opens or shuts the gate of Wait.
 func (s *Store) signal() {
-	open := s.complete() && (len(s.dirty) > 0 || s.nodeChanged() || s.nodesChanged())
+	open := s.complete() && (len(s.dirty) > 0 || s.nodeChanged() || s.nodesChanged() || s.cidrsChanged())
 	switch {
 	case open && !s.open:
 		close(s.ready)

@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	sigsjson "sigs.k8s.io/json"
@@ -89,6 +90,8 @@ func (d *decoder) node(n *yaml.Node, implied metav1.TypeMeta, depth int) error {
 		return add(d, n, &corev1.Node{})
 	case metav1.TypeMeta{APIVersion: "discovery.k8s.io/v1", Kind: "EndpointSlice"}:
 		return add(d, n, &discoveryv1.EndpointSlice{})
+	case metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "ServiceCIDR"}:
+		return add(d, n, &networkingv1.ServiceCIDR{})
 	}
 	d.skip(meta)
 	return nil
@@ -171,10 +174,13 @@ func add(d *decoder, n *yaml.Node, o object) error {
 	if o.GetName() == "" {
 		return errorAt(line, "the object has no metadata.name")
 	}
-	if _, node := o.(*corev1.Node); node {
+	switch o.(type) {
+	case *corev1.Node, *networkingv1.ServiceCIDR:
 		o.SetNamespace("")
-	} else if o.GetNamespace() == "" {
-		o.SetNamespace(metav1.NamespaceDefault)
+	default:
+		if o.GetNamespace() == "" {
+			o.SetNamespace(metav1.NamespaceDefault)
+		}
 	}
 	d.found = append(d.found, manifest{o, line})
 	return nil

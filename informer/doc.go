@@ -26,6 +26,10 @@ last taken:
 Wait does not return before Services, EndpointSlices and this proxy's own Node
 were listed completely, so nobody programs a half-known cluster.
 
+ServiceCIDRs, which tell where addresses of Services come from, are held apart.
+Wait does not wait for them: an API server may not have them, or not give them
+out.
+
 # Memory
 
 Every node of a cluster holds all Services and all endpoints, so their size

@@ -11,6 +11,7 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,10 +24,13 @@ import (
 )
 
 // Kubernetes is the Source that watches an API server. It needs leave to list
-// and watch services, endpointslices of discovery.k8s.io and nodes.
+// and watch services, endpointslices of discovery.k8s.io and nodes. It should
+// have leave to list and watch servicecidrs of networking.k8s.io, which API
+// servers before Kubernetes 1.33 do not have; without them Store.ServiceCIDRs
+// stays empty.
 //
 // While the API server is away the last known state stays in force; Run tries
-// again with growing pauses of up to 20 seconds, says so in the log once a
+// again with growing pauses of up to 5 seconds, says so in the log once a
 // minute, and says when it is back.
 type Kubernetes struct {
 	// Client reads the API. NewKubernetes makes a suitable one; what a Store
@@ -85,6 +89,9 @@ func (k *Kubernetes) Run(ctx context.Context, s *Store) error {
 	for _, w := range []*watched{k.services(), k.endpointSlices(), k.node(s.opts.NodeName)} {
 		running.Go(func() { w.run(ctx, s, log) })
 	}
+	running.Go(func() {
+		newOptional(k.serviceCIDRs(), "addresses that no Service has are not dropped", log).run(ctx, s)
+	})
 	select {
 	case <-ctx.Done():
 		return nil
@@ -136,6 +143,17 @@ func (k *Kubernetes) node(name string) *watched {
 	}
 }
 
+// serviceCIDRs watches the prefixes that ClusterIPs are taken from (D4).
+func (k *Kubernetes) serviceCIDRs() *watched {
+	api := k.Client.NetworkingV1().ServiceCIDRs()
+	return &watched{
+		kind: kindServiceCIDR, resource: "servicecidrs", example: &networkingv1.ServiceCIDR{}, client: k.Client,
+		list:    listing(api.List),
+		watch:   api.Watch,
+		convert: typed(func(o *networkingv1.ServiceCIDR, _ string) change { return convertServiceCIDR(o) }),
+	}
+}
+
 // allNodes watches the names of all nodes.
 func (k *Kubernetes) allNodes() *watched {
 	api := k.Metadata.Resource(corev1.SchemeGroupVersion.WithResource("nodes"))
@@ -166,8 +184,10 @@ func typed[O runtime.Object](convert func(object O, node string) change) func(an
 }
 
 // watchBackoff is the pause between attempts while the API server is away:
-// client-go's, but with at most 10 to 20 instead of 30 to 60 seconds, so that a
-// cluster follows soon after the server is back.
+// client-go's, but with at most 2.5 to 5 instead of 30 to 60 seconds. All watches
+// have to be back before a node follows the cluster again, and each waits out a
+// pause of its own, so a node is late by up to 5 seconds. In return an API server
+// that is overloaded gets one or two requests per second from each node.
 func watchBackoff() *wait.Backoff {
-	return &wait.Backoff{Duration: 800 * time.Millisecond, Factor: 2, Jitter: 1, Steps: 100, Cap: 10 * time.Second}
+	return &wait.Backoff{Duration: 800 * time.Millisecond, Factor: 2, Jitter: 1, Steps: 100, Cap: 2500 * time.Millisecond}
 }

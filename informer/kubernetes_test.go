@@ -57,7 +57,7 @@ func TestKubernetesFeedsTheStore(t *testing.T) {
 	require.Equal(t, "zone-1", s.Node().Zone)
 	require.Zero(t, s.Nodes(), "nobody asked for their number")
 	require.Zero(t, log.count("level=WARN"))
-	watchesBegun(t, client, 3)
+	watchesBegun(t, client, 4)
 
 	services, slices := client.CoreV1().Services("demo"), client.DiscoveryV1().EndpointSlices("demo")
 	_, err := slices.Update(ctx, newSlice("web-1", ep("10.1.1.6", "node-b")), metav1.UpdateOptions{})
@@ -106,7 +106,7 @@ func TestKubernetesAsksOnlyForWhatIsNeeded(t *testing.T) {
 	s, log := running(t, &Kubernetes{Client: client})
 	taken(t, s)
 	require.Equal(t, 1, log.count("its zone is not known"), "no Node of that name is a warning, no obstacle")
-	watchesBegun(t, client, 3)
+	watchesBegun(t, client, 4)
 	asked := make(map[string]string)
 	for _, action := range client.Actions() {
 		var r clienttesting.ListRestrictions
@@ -127,6 +127,8 @@ func TestKubernetesAsksOnlyForWhatIsNeeded(t *testing.T) {
 		"watch endpointslices": "!service.kubernetes.io/headless ",
 		"list nodes":           " metadata.name=node-a",
 		"watch nodes":          " metadata.name=node-a",
+		"list servicecidrs":    " ",
+		"watch servicecidrs":   " ",
 	}, asked, "A1, A2, B3")
 }
 
@@ -212,6 +214,7 @@ func TestKubernetesSurvivesAnOutage(t *testing.T) {
 	require.True(t, isServed(s, "old"))
 	require.Equal(t, 1, log.count("cannot read from the API server"), "once, not with every attempt")
 	require.Zero(t, log.count("level=ERROR"), "client-go's own messages are for debugging")
+	require.Zero(t, log.count("level=DEBUG"), "and this log wants no debugging")
 
 	mu.Lock()
 	away = false
@@ -308,7 +311,7 @@ func TestClientsSpeakProtobufAndStreamLists(t *testing.T) {
 	require.Empty(t, config.ContentType, "the configuration of the caller is not modified")
 	s, _ := running(t, k)
 	s.WantNodes()
-	paths := []string{"/api/v1/services", "/apis/discovery.k8s.io/v1/endpointslices", "/api/v1/nodes"}
+	paths := []string{"/api/v1/services", "/apis/discovery.k8s.io/v1/endpointslices", "/api/v1/nodes", "/apis/networking.k8s.io/v1/servicecidrs"}
 	soon(t, func() bool {
 		all := <-seen
 		defer func() { seen <- all }()
@@ -342,7 +345,7 @@ func TestKubernetesEndsAtOnceDuringAnOutage(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- k.Run(ctx, s) }()
-	soon(t, func() bool { return log.count("cannot read from the API server") == 3 }, "each resource is missed")
+	soon(t, func() bool { return log.count("cannot read from the API server") == 4 }, "each resource is missed")
 	time.Sleep(3 * time.Second) // by now the pauses are longer than the limit below
 	cancel()
 	select {
@@ -352,6 +355,6 @@ func TestKubernetesEndsAtOnceDuringAnOutage(t *testing.T) {
 		t.Fatal("still running a second after its context ended")
 	}
 	require.True(t, waits(s), "nothing was listed")
-	require.Equal(t, 3, log.count("level=WARN"))
+	require.Equal(t, 4, log.count("level=WARN"))
 	require.Zero(t, log.count("level=ERROR"))
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // Manifests is the Source that reads YAML and JSON files: Services,
-// EndpointSlices and Nodes, one or many per file, also as List or ServiceList
-// and so on. Objects of other kinds are skipped with a note in the log.
+// EndpointSlices, Nodes and ServiceCIDRs, one or many per file, also as List or
+// ServiceList and so on. Objects of other kinds are skipped with a note in the log.
 //
 // The objects are those an API server would give out. What it adds to what a
 // user writes, clusterIP above all, has to be there; a Service with two cluster
@@ -112,7 +112,7 @@ func (m *Manifests) load(ctx context.Context, s *Store) (*reader, error) {
 		}
 		r.set.put(file)
 	}
-	s.update(r.set.all(), []kind{kindService, kindSlice, kindNode, kindNodeName})
+	s.update(r.set.all(), everything)
 	return r, nil
 }
 

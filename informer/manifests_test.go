@@ -108,6 +108,32 @@ func TestLoad(t *testing.T) {
 	require.Zero(t, s.Nodes())
 }
 
+func TestManifestsHoldServiceCIDRs(t *testing.T) {
+	const text = "apiVersion: networking.k8s.io/v1\nkind: ServiceCIDR\nmetadata: {name: %s}\nspec: {cidrs: [%q, %q]}\n"
+	dir := t.TempDir()
+	first, second := filepath.Join(dir, "a.yaml"), filepath.Join(dir, "b.yaml")
+	write(t, first, docs(fmt.Sprintf(text, "kubernetes", "10.96.0.0/16", "fd00:96::/112"), serviceText("web", "10.96.0.10")))
+	s, log := manifestStore()
+	require.NoError(t, (&Manifests{Paths: []string{dir}}).Load(t.Context(), s))
+	require.True(t, s.Take().ServiceCIDRs)
+	require.Equal(t, prefixes("10.96.0.0/16", "fd00:96::/112"), s.ServiceCIDRs())
+	require.Zero(t, log.count("kind that is not needed"))
+
+	write(t, second, fmt.Sprintf(text, "more", "10.90.0.0/20", "bad"))
+	require.NoError(t, (&Manifests{Paths: []string{dir}}).Load(t.Context(), s))
+	require.Equal(t, Changes{Services: []Name{}, ServiceCIDRs: true}, s.Take())
+	require.Equal(t, prefixes("10.90.0.0/20", "10.96.0.0/16", "fd00:96::/112"), s.ServiceCIDRs())
+	require.Equal(t, 1, log.count("kind=ServiceCIDR object=more field=spec.cidrs"), "a malformed prefix costs only itself")
+
+	write(t, second, fmt.Sprintf(text, "kubernetes", "10.90.0.0/20", "10.91.0.0/20"))
+	require.NoError(t, (&Manifests{Paths: []string{dir}}).Load(t.Context(), s))
+	require.Equal(t, prefixes("10.90.0.0/20", "10.91.0.0/20"), s.ServiceCIDRs(), "of two definitions the last counts")
+	require.NoError(t, os.Remove(first))
+	require.NoError(t, os.Remove(second))
+	require.NoError(t, (&Manifests{Paths: []string{dir}}).Load(t.Context(), s))
+	require.Empty(t, s.ServiceCIDRs())
+}
+
 func TestLoadOfAMalformedManifestChangesNothing(t *testing.T) {
 	dir := t.TempDir()
 	good, bad := filepath.Join(dir, "a.yaml"), filepath.Join(dir, "b.yaml")

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -21,8 +22,13 @@ const (
 	kindNode
 	// kindNodeName is any Node: it is only counted.
 	kindNodeName
+	kindServiceCIDR
 	kinds
 )
+
+// everything is all kinds: a source that reads all of a cluster in one step
+// knows all objects of them.
+var everything = []kind{kindService, kindSlice, kindNode, kindNodeName, kindServiceCIDR}
 
 // String returns the API's name of the kind.
 func (k kind) String() string {
@@ -31,11 +37,13 @@ func (k kind) String() string {
 		return "Service"
 	case kindSlice:
 		return "EndpointSlice"
+	case kindServiceCIDR:
+		return "ServiceCIDR"
 	}
 	return "Node"
 }
 
-// key identifies an object; nodes have no namespace.
+// key identifies an object; nodes and ServiceCIDRs have no namespace.
 type key struct {
 	kind kind
 	Name
@@ -52,7 +60,7 @@ func (k key) compare(other key) int {
 type change struct {
 	key key
 	// record is nil when the object is gone or is not for this proxy;
-	// otherwise a *service, a *slice, an *ownNode or a counted.
+	// otherwise a *service, a *slice, an *ownNode, a counted or a serviceCIDR.
 	record any
 	// problems are the values that were left out.
 	problems []Problem
@@ -91,6 +99,8 @@ func convert(object runtime.Object, nodeName string) ([]change, error) {
 			all = append(all, convertNode(o))
 		}
 		return all, nil
+	case *networkingv1.ServiceCIDR:
+		return []change{convertServiceCIDR(o)}, nil
 	}
-	return nil, fmt.Errorf("convert %T: want *v1.Service, *v1.EndpointSlice or *v1.Node", object)
+	return nil, fmt.Errorf("convert %T: want *v1.Service, *v1.EndpointSlice, *v1.Node or *v1.ServiceCIDR", object)
 }

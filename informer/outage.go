@@ -66,9 +66,13 @@ func (d debugOnly) Enabled(ctx context.Context, level slog.Level) bool {
 	return d.Handler.Enabled(ctx, min(level, slog.LevelDebug))
 }
 
-// Handle implements slog.Handler.
+// Handle implements slog.Handler. Whoever logs an error does not always ask
+// first whether anybody wants to know.
 func (d debugOnly) Handle(ctx context.Context, r slog.Record) error {
 	r.Level = min(r.Level, slog.LevelDebug)
+	if !d.Handler.Enabled(ctx, r.Level) {
+		return nil
+	}
 	return d.Handler.Handle(ctx, r)
 }
 

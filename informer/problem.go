@@ -10,7 +10,7 @@ import (
 // Problem is a value in an object that cannot be used. It costs only itself:
 // what it belongs to works without it.
 type Problem struct {
-	// Kind is "Service", "EndpointSlice" or "Node".
+	// Kind is "Service", "EndpointSlice", "Node" or "ServiceCIDR".
 	Kind string
 	// Object is the object's "namespace/name", or its name where it has no
 	// namespace; quoted if it holds anything unusual.

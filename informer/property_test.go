@@ -3,12 +3,14 @@ package informer
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 )
@@ -22,6 +24,7 @@ var (
 	someBools  = []*bool{nil, ptr(true), ptr(false)}
 	somePorts  = []string{"", "http", "dns"}
 	someProtos = []corev1.Protocol{"TCP", "UDP", ""}
+	someCIDRs  = []string{"10.96.0.0/16", "10.96.7.0/24", "010.96.7.1/024", "10.96.0.0/20", "fd00:96::/112", "0.0.0.0/0", "bad"}
 	someIPs    = []string{"10.96.0.1", "10.96.0.2", "None", "", "fd00:96::1", "bad"}
 )
 
@@ -83,12 +86,18 @@ func drawNode(t *rapid.T) *corev1.Node {
 	return newNode(pick(t, []string{"node-a", "node-b", "node-c"}, "node"), pick(t, someZones, "zone"))
 }
 
+func drawServiceCIDR(t *rapid.T) *networkingv1.ServiceCIDR {
+	return newServiceCIDR(pick(t, someNames, "service CIDR"), rapid.SliceOfN(rapid.SampledFrom(someCIDRs), 0, 3).Draw(t, "cidrs")...)
+}
+
 func drawObject(t *rapid.T) object {
-	switch rapid.IntRange(0, 6).Draw(t, "kind") {
+	switch rapid.IntRange(0, 7).Draw(t, "kind") {
 	case 0, 1:
 		return drawService(t)
 	case 2:
 		return drawNode(t)
+	case 3:
+		return drawServiceCIDR(t)
 	}
 	return drawSlice(t)
 }
@@ -131,8 +140,8 @@ func TestIncrementalEqualsFull(t *testing.T) {
 			}
 			s.update(all, complete)
 		}
-		set(s, nil, []kind{kindService, kindSlice, kindNode, kindNodeName})
-		before := joined(s)
+		set(s, nil, everything)
+		before := seen{joined(s), s.ServiceCIDRs()}
 		s.Take()
 		for range rapid.IntRange(1, 30).Draw(t, "events") {
 			switch rapid.IntRange(0, 9).Draw(t, "event") {
@@ -145,7 +154,7 @@ func TestIncrementalEqualsFull(t *testing.T) {
 						w[worldKey(o)] = o
 					}
 				}
-				set(s, w.objects(), []kind{kindService, kindSlice, kindNode, kindNodeName})
+				set(s, w.objects(), everything)
 			case 1, 2:
 				o := drawObject(t)
 				delete(w, worldKey(o))
@@ -161,10 +170,13 @@ func TestIncrementalEqualsFull(t *testing.T) {
 		takeAndCompare(t, s, &before)
 
 		fresh := NewStore(quiet)
-		set(fresh, w.objects(), []kind{kindService, kindSlice, kindNode, kindNodeName})
+		set(fresh, w.objects(), everything)
 		require.Equal(t, joined(fresh), joined(s))
 		require.Equal(t, fresh.Node(), s.Node())
 		require.Equal(t, fresh.Nodes(), s.Nodes())
+		require.Equal(t, fresh.ServiceCIDRs(), s.ServiceCIDRs())
+		require.Equal(t, covering(w), s.ServiceCIDRs())
+		require.Equal(t, fresh.serviceCIDRs, s.serviceCIDRs)
 		require.Equal(t, fresh.Problems(), s.Problems())
 		require.Equal(t, len(s.book.all()), s.book.count)
 		require.Len(t, s.slices, len(fresh.slices))
@@ -172,12 +184,40 @@ func TestIncrementalEqualsFull(t *testing.T) {
 	})
 }
 
-func takeAndCompare(t *rapid.T, s *Store, before *map[Name]*Service) {
-	now, taken := joined(s), s.Take()
+// covering is the union of all ServiceCIDRs, found the slow way.
+func covering(w world) (out []netip.Prefix) {
+	all := make(map[netip.Prefix]bool)
+	for _, o := range w.objects() {
+		c, ok := o.(*networkingv1.ServiceCIDR)
+		for i := 0; ok && i < len(c.Spec.CIDRs); i++ {
+			if p, reason := parsePrefix(c.Spec.CIDRs[i]); reason == "" && p.Bits() > 0 {
+				all[p] = true
+			}
+		}
+	}
+	for p := range all {
+		within := func(o netip.Prefix) bool { return o != p && o.Bits() <= p.Bits() && o.Contains(p.Addr()) }
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(all)), within) {
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, netip.Prefix.Compare)
+	return out
+}
+
+// seen is what a proxy saw last.
+type seen struct {
+	services map[Name]*Service
+	cidrs    []netip.Prefix
+}
+
+func takeAndCompare(t *rapid.T, s *Store, before *seen) {
+	now, taken := seen{joined(s), s.ServiceCIDRs()}, s.Take()
+	require.Equal(t, !slices.Equal(before.cidrs, now.cidrs), taken.ServiceCIDRs)
 	require.True(t, slices.IsSortedFunc(taken.Services, Name.compare))
 	for _, name := range someNames {
 		n := Name{"demo", name}
-		old, current := (*before)[n], now[n]
+		old, current := before.services[n], now.services[n]
 		if !slices.Contains(taken.Services, n) {
 			require.Equal(t, old, current, "%s changed, but was not taken", n)
 		}

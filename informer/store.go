@@ -2,6 +2,7 @@ package informer
 
 import (
 	"log/slog"
+	"net/netip"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,8 +22,9 @@ type StoreOptions struct {
 	OnProblem func(Problem)
 }
 
-// Store joins Services, EndpointSlices and Nodes. Sources write into it, a
-// proxy takes changes out of it. It is safe for use by many goroutines.
+// Store joins Services, EndpointSlices and Nodes, and knows the ServiceCIDRs.
+// Sources write into it, a proxy takes changes out of it. It is safe for use by
+// many goroutines.
 type Store struct {
 	opts StoreOptions
 
@@ -37,7 +39,10 @@ type Store struct {
 	// node is the proxy's own Node; nil while there is no such object.
 	node  *ownNode
 	nodes map[string]struct{}
-	book  problemBook
+	// cidrs is the union of all serviceCIDRs; it is replaced, never modified.
+	cidrs        []netip.Prefix
+	serviceCIDRs map[string]serviceCIDR
+	book         problemBook
 
 	listed [kinds]bool
 	dirty  map[Name]struct{}
@@ -45,6 +50,7 @@ type Store struct {
 	taken      bool
 	takenNode  *ownNode
 	takenNodes int
+	takenCIDRs []netip.Prefix
 	// ready is closed while open is true: Wait need not wait.
 	ready chan struct{}
 	open  bool
@@ -67,19 +73,21 @@ func NewStore(opts StoreOptions) *Store {
 		opts.Log = slog.Default()
 	}
 	return &Store{
-		opts:      opts,
-		groups:    make(map[Name]*group),
-		slices:    make(map[Name]*slice),
-		nodes:     make(map[string]struct{}),
-		dirty:     make(map[Name]struct{}),
-		ready:     make(chan struct{}),
-		wantNodes: make(chan struct{}),
+		opts:         opts,
+		groups:       make(map[Name]*group),
+		slices:       make(map[Name]*slice),
+		nodes:        make(map[string]struct{}),
+		serviceCIDRs: make(map[string]serviceCIDR),
+		dirty:        make(map[Name]struct{}),
+		ready:        make(chan struct{}),
+		wantNodes:    make(chan struct{}),
 	}
 }
 
 // Set adds objects or replaces them: *v1.Service, *v1.EndpointSlice of
-// discovery.k8s.io and *v1.Node. All of them become visible in one Take. The
-// objects are not kept. Set fails for other types, and then changes nothing.
+// discovery.k8s.io, *v1.Node and *v1.ServiceCIDR of networking.k8s.io. All of
+// them become visible in one Take. The objects are not kept. Set fails for other
+// types, and then changes nothing.
 func (s *Store) Set(objects ...runtime.Object) error {
 	changes, err := s.convertAll(objects)
 	if err != nil {
@@ -110,7 +118,7 @@ func (s *Store) Replace(objects ...runtime.Object) error {
 	if err != nil {
 		return err
 	}
-	s.update(changes, []kind{kindService, kindSlice, kindNode, kindNodeName})
+	s.update(changes, everything)
 	return nil
 }
 
@@ -188,6 +196,10 @@ func (s *Store) others(k kind, changes []change) (stale []key) {
 		for n := range s.nodes {
 			note(Name{Name: n})
 		}
+	case kindServiceCIDR:
+		for n := range s.serviceCIDRs {
+			note(Name{Name: n})
+		}
 	}
 	// An object of which nothing could be used has no record, only problems.
 	for owner := range s.book.byOwner {
@@ -213,6 +225,9 @@ func (s *Store) applyOne(c change) (fresh []Problem) {
 		if c.record != nil {
 			s.nodes[c.key.Name.Name] = struct{}{}
 		}
+	case kindServiceCIDR:
+		record, _ := c.record.(serviceCIDR)
+		s.applyServiceCIDR(c.key.Name.Name, record)
 	}
 	return s.book.set(c.key, c.problems)
 }

@@ -39,7 +39,7 @@ func newStore(t *testing.T, objects ...object) (*Store, *[]Problem) {
 
 func replace(t *testing.T, s *Store, objects ...object) {
 	t.Helper()
-	s.update(mustConvert(t, s, objects), []kind{kindService, kindSlice, kindNode, kindNodeName})
+	s.update(mustConvert(t, s, objects), everything)
 }
 
 func mustConvert(t testing.TB, s *Store, objects []object) []change {
@@ -128,7 +128,7 @@ func TestWait(t *testing.T) {
 func TestSetRefusesOtherTypes(t *testing.T) {
 	s, _ := newStore(t)
 	err := s.Set(newService(), &corev1.Pod{})
-	require.EqualError(t, err, "convert *v1.Pod: want *v1.Service, *v1.EndpointSlice or *v1.Node")
+	require.EqualError(t, err, "convert *v1.Pod: want *v1.Service, *v1.EndpointSlice, *v1.Node or *v1.ServiceCIDR")
 	require.Empty(t, s.Services(), "nothing is half applied")
 	require.Error(t, s.Delete(&corev1.Pod{}))
 	require.Error(t, s.Replace(&corev1.Pod{}))

@@ -28,18 +28,24 @@ type watched struct {
 
 // run reflects the resource until ctx ends.
 func (w *watched) run(ctx context.Context, s *Store, log *slog.Logger) {
-	out := &outage{log: log, resource: w.resource}
+	w.reflect(ctx, s, (&outage{log: log, resource: w.resource}).saw)
+}
+
+// reflect reflects the resource until ctx ends, and tells the outcome of each
+// request. Options of those that begin a watch have Watch set.
+func (w *watched) reflect(ctx context.Context, s *Store, saw func(context.Context, metav1.ListOptions, error)) {
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 			w.choose(&opts)
 			list, err := w.list(ctx, opts)
-			out.saw(ctx, opts, err)
+			saw(ctx, opts, err)
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
 			w.choose(&opts)
+			opts.Watch = true
 			events, err := w.watch(ctx, opts)
-			out.saw(ctx, opts, err)
+			saw(ctx, opts, err)
 			return events, err
 		},
 	}
