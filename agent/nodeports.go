@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"sync"
@@ -50,7 +51,7 @@ func (a *Agent) watchAddrs(ctx context.Context, background *sync.WaitGroup) erro
 			a.alarm.ring()
 			once.Do(func() { close(first) })
 		})
-		ended <- err
+		ended <- errors.Join(err, w.Close())
 		if err != nil {
 			a.log.Error("the addresses of this machine are not followed any more", "error", err)
 		}

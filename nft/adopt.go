@@ -9,7 +9,7 @@ func (t *Table) Adopt(kernel *Ruleset) {
 	if kernel == nil || kernel.Family != t.cfg.Family {
 		return
 	}
-	if s := kernel.set(setBackends); s != nil && s.decl.key == t.layout.sets[backendsSet].decl.key {
+	if s := kernel.sets()[setBackends]; s != nil && s.decl.key == t.layout.sets[backendsSet].decl.key {
 		t.adopted = slotsOf(t.cfg.Family, &s.records)
 	}
 }

@@ -6,7 +6,7 @@ import "context"
 func (c *Conn) Cleanup(ctx context.Context) (removed []Family, err error) {
 	for _, f := range Families {
 		c.mu.Lock()
-		exists, err := c.tableExists(f)
+		exists, _, err := c.findTable(f)
 		c.mu.Unlock()
 		if err != nil {
 			return removed, err

@@ -44,8 +44,12 @@ func (tx *Transaction) create(to *Ruleset) {
 // elements. A set declared otherwise or a base chain hung elsewhere cannot be
 // changed: then the table is made anew, in one transaction.
 func changeable(from, to *Ruleset) bool {
+	if from.foreign {
+		return false
+	}
+	before := from.sets()
 	for _, s := range to.Sets {
-		if old := from.set(s.Name); old != nil && old.decl != s.decl {
+		if old := before[s.Name]; old != nil && old.decl != s.decl {
 			return false
 		}
 	}
@@ -66,15 +70,16 @@ func equalBase(a, b *BaseChain) bool {
 }
 
 func (tx *Transaction) change(from, to *Ruleset) {
+	before, after := from.sets(), to.sets()
 	for _, s := range to.Sets {
-		if from.set(s.Name) == nil {
+		if before[s.Name] == nil {
 			tx.addSet(s)
 		}
 	}
 	gone := tx.changeChains(from, to)
 	var adds []operation
 	for _, s := range to.Sets {
-		old := from.set(s.Name)
+		old := before[s.Name]
 		if old == nil {
 			old = &Set{records: newRecords(&s.decl)}
 		}
@@ -92,11 +97,17 @@ func (tx *Transaction) change(from, to *Ruleset) {
 	for _, op := range adds {
 		tx.addElements(op.set, op.elems)
 	}
-	tx.deleteChains(gone)
+	// Rules use sets and maps use chains: rules go first, chains last.
+	for _, c := range gone {
+		tx.flushChain(c)
+	}
 	for _, s := range from.Sets {
-		if to.set(s.Name) == nil {
+		if after[s.Name] == nil {
 			tx.deleteSet(s)
 		}
+	}
+	for _, c := range gone {
+		tx.deleteChain(c)
 	}
 }
 

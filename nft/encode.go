@@ -122,11 +122,8 @@ func (b *batch) newSet(s *Set) {
 		b.attrUint32(unix.NFTA_SET_DATA_TYPE, s.decl.dataType())
 		b.attrUint32(unix.NFTA_SET_DATA_LEN, uint32(fieldsLen(s.decl.data)))
 	}
-	if s.decl.dynamic {
-		desc := b.open(unix.NFTA_SET_DESC)
-		b.attrUint32(unix.NFTA_SET_DESC_SIZE, clientsSize)
-		b.close(desc)
-	}
+	// The size of a dynamic set is not sent: the kernel would make room for that
+	// many elements at once, two megabytes each. It bounds them all the same.
 	b.attrUint32(unix.NFTA_SET_ID, b.setIDs)
 	b.attr(unix.NFTA_SET_USERDATA, []byte(s.decl.userData))
 	b.end()

@@ -236,12 +236,18 @@ func masqueradeRandomly() expression {
 	})
 }
 
-// rejectWith refuses the packet.
+// rejectWith refuses the packet. Of a reset the kernel keeps no ICMP code.
 func rejectWith(kind uint32, code byte) expression {
-	return makeExpression("reject", func(b *nlBuffer) {
-		b.attrUint32(unix.NFTA_REJECT_TYPE, kind)
+	plain := func(b *nlBuffer) { b.attrUint32(unix.NFTA_REJECT_TYPE, kind) }
+	coded := func(b *nlBuffer) {
+		plain(b)
 		b.attr(unix.NFTA_REJECT_ICMP_CODE, []byte{code})
-	})
+	}
+	e := makeExpression("reject", coded)
+	if kind == unix.NFT_REJECT_TCP_RST {
+		e.kept = encodeExpression("reject", plain)
+	}
+	return e
 }
 
 // verdictOf ends the chain: in another one, or with the packet's fate.

@@ -130,6 +130,13 @@ func TestRepair(t *testing.T) {
 		"delete table ip nearside; add table ip nearside; add set ip nearside backends { type ipv4_addr; }",
 		"delete chain ip nearside output; add chain ip nearside output { type nat hook output priority 5; }",
 		"delete chain ip nearside output; add chain ip nearside output { type filter hook output priority -100; policy drop; }",
+		"add element ip nearside frontends { * : drop }",
+		"add element ip nearside node-ips { * }",
+		"add map ip nearside evil { type ipv4_addr : verdict; }; add chain ip nearside evil; add element ip nearside evil { 192.0.2.1 : goto evil }",
+		"add map ip nearside evil { type ipv4_addr : verdict; }; add element ip nearside evil { 192.0.2.1 : goto pick-2 }; add rule ip nearside refuse ip saddr vmap @evil",
+		"add rule ip nearside prerouting ip saddr 192.0.2.1 jump { accept; }",
+		"add table ip nearside { flags dormant; }",
+		"flush chain ip nearside services; add rule ip nearside services ip daddr . meta l4proto . th dport @frontends",
 	} {
 		t.Run(sabotage, func(t *testing.T) {
 			k := newKernel(t)

@@ -1,8 +1,11 @@
 package nft
 
 import (
+	"bytes"
 	"context"
 	"errors"
+
+	"golang.org/x/sys/unix"
 )
 
 // forgetTries bounds how often a transaction is tried again because a client
@@ -27,25 +30,32 @@ func (c *Conn) applyForgetting(ctx context.Context, tx *Transaction) error {
 			return err
 		}
 	}
-	for range forgetTries {
-		rest := &Transaction{Family: tx.Family}
-		for _, op := range tx.ops {
-			if op.kind == opForget {
-				rest.ops = append(rest.ops, op)
-			}
+	c.lookAgain(ctx, tx)
+	return nil
+}
+
+// lookAgain forgets the clients that came while the transaction was committed.
+// The transaction itself is done, so trouble here is no failure of it. Only a
+// packet that was under way during the commit can have left a client behind.
+func (c *Conn) lookAgain(ctx context.Context, tx *Transaction) {
+	rest := &Transaction{Family: tx.Family}
+	for _, op := range tx.ops {
+		if op.kind == opForget {
+			rest.ops = append(rest.ops, op)
 		}
+	}
+	for range forgetTries {
 		resolved, err := c.resolve(rest)
 		if err == nil && len(resolved.ops) == 0 {
-			return nil
+			return
 		}
 		if err == nil {
 			err = c.transact(ctx, resolved)
 		}
-		if err != nil && !timedOut(err) {
-			return err
+		if err != nil && !timedOut(err) && !errors.Is(err, errInterrupted) {
+			return
 		}
 	}
-	return nil
 }
 
 // timedOut reports whether a client could not be deleted because it was gone.
@@ -83,17 +93,36 @@ func (c *Conn) strangers(f Family, clients *Set, members *records) (records, err
 	}
 	s := &Set{Name: clients.Name, decl: clients.decl, records: newRecords(&clients.decl)}
 	stale := newRecords(&s.decl)
-	err := c.dumpElements(f, s)
-	if errors.Is(err, errInterrupted) {
-		err = c.dumpElements(f, s)
-	}
-	if err != nil {
-		return stale, wrapRead("list elements of", f.String()+" "+TableName+" "+s.Name, err)
-	}
-	for i := range s.records.count() {
-		if !known[string(s.records.data(i))] {
-			stale.append(s.records.at(i))
+	// A list may lack elements while the kernel moves the map to a larger table,
+	// so it is asked for until two have the same strangers.
+	for range dumpTries {
+		s.records = newRecords(&clients.decl)
+		err := c.dumpElements(f, s)
+		switch {
+		case errors.Is(err, unix.ENOENT):
+			return newRecords(&s.decl), nil // nobody is remembered
+		case errors.Is(err, errInterrupted):
+			continue
+		case err != nil:
+			return stale, wrapRead("list elements of", f.String()+" "+TableName+" "+s.Name, err)
+		}
+		found := newRecords(&s.decl)
+		for i := range s.records.count() {
+			if !known[string(s.records.data(i))] {
+				found.append(s.records.at(i))
+			}
+		}
+		if again := stale.buf != nil && bytes.Equal(found.buf, stale.buf); again || s.records.count() <= fewClients {
+			return found, nil
+		}
+		stale = found
+		if stale.buf == nil {
+			stale.buf = []byte{}
 		}
 	}
 	return stale, nil
 }
+
+// fewClients fit into the smallest table that the kernel makes, which it does
+// not move while it holds them.
+const fewClients = 2

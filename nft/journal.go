@@ -185,7 +185,8 @@ func (t *Table) changedPrograms() (added, removed []*Chain) {
 // transaction of Changes, or one from Diff to Ruleset, was taken.
 func (t *Table) Committed() {
 	// A large journal is let go; a small one is used again.
-	if len(t.journal.frontends) > smallJournal {
+	j := &t.journal
+	if len(j.frontends)+len(j.members)+len(j.hairpins)+len(j.clusterIPs) > smallJournal {
 		t.journal = newJournal()
 	}
 	t.journal.exists = true
@@ -200,7 +201,7 @@ func (t *Table) Committed() {
 	t.adopted = nil
 }
 
-// smallJournal is the number of changed frontends above which a journal's
+// smallJournal is the number of changes above which a journal's
 // memory is not kept. Clearing a map costs as much as it once held.
 const smallJournal = 1024
 

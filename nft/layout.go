@@ -16,6 +16,7 @@ const (
 
 	chainServices          = "services"
 	chainBySource          = "by-source"
+	chainAllowed           = "allowed"
 	chainRefuse            = "refuse"
 	chainSourceNAT         = "source-nat"
 	chainMasquerade        = "masquerade-all"
@@ -114,6 +115,8 @@ func layoutChains(cfg Config) []*Chain {
 	toServices := []Rule{makeRule(gotoChain(chainServices))}
 	return []*Chain{
 		{Name: chainRefuse, Rules: []Rule{makeRule(rejectTCP()), makeRule(rejectICMP(f))}},
+		allowedChain(f, false),
+		allowedChain(f, true),
 		bySourceChain(cfg, false),
 		bySourceChain(cfg, true),
 		{Name: chainMasquerade, Rules: []Rule{makeRule(masquerade())}},
@@ -134,7 +137,9 @@ func layoutChains(cfg Config) []*Chain {
 // servicesChain is where every new connection comes through.
 func servicesChain(f Family, serviceCIDRs []netip.Prefix) *Chain {
 	c := &Chain{Name: chainServices, Rules: []Rule{
-		makeRule(vmapDialled(f, false, setFrontends)),
+		// The unspecified address is the key of node ports, which are served on
+		// the node's addresses only, and never a destination.
+		makeRule(matchDestinationNot(f, f.unspecified()), vmapDialled(f, false, setFrontends)),
 		makeRule(matchDestinationIn(f, setNodeIPs), vmapDialled(f, true, setFrontends)),
 		// Once more before it is refused: while a commit replaces an element,
 		// kernels before 6.17 may find neither the old one nor the new one.
@@ -145,6 +150,15 @@ func servicesChain(f Family, serviceCIDRs []netip.Prefix) *Chain {
 		c.Rules = append(c.Rules, makeRule(matchDestination(f, p), drop()))
 	}
 	return c
+}
+
+// allowedChain leads clients on that may connect. It is one for all lists of
+// sources: the kernel looks through a map once for each rule that uses it.
+func allowedChain(f Family, node bool) *Chain {
+	return &Chain{Name: program{kind: programAllowed, node: node}.chainName(), Rules: []Rule{
+		makeRule(vmapDialled(f, node, setAllowed)),
+		makeRule(drop()),
+	}}
 }
 
 // bySourceChain tells clients outside from pods and this node. Pods come first:

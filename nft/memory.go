@@ -18,7 +18,7 @@ const (
 )
 
 // clientsSize bounds the clients of one memory; those beyond are not
-// remembered. It is what nft takes where nothing is said.
+// remembered. It is what the kernel takes where nothing is said.
 const clientsSize = 65535
 
 // memory counts what needs a memory and its members.

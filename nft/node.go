@@ -8,6 +8,8 @@ import (
 
 // SetNodeAddrs sets the addresses on which node ports are served. Addresses of
 // the other family are passed over, so that both tables can be given all.
+// Loopback addresses are for the caller to leave out: what is served on them is
+// translated, but its answers are not.
 func (t *Table) SetNodeAddrs(addrs []netip.Addr) {
 	wanted := make(map[[16]byte]bool, len(addrs))
 	for _, a := range addrs {

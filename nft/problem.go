@@ -31,6 +31,10 @@ func (p Problem) String() string {
 // used.
 func (t *Table) check(s Service) (claims []claim, problems []Problem) {
 	claims = make([]claim, 0, len(s.Frontends))
+	var seen map[frontendKey]bool // where there are many
+	if len(s.Frontends) >= manyClaims {
+		seen = make(map[frontendKey]bool, len(s.Frontends))
+	}
 	for i := range s.Frontends {
 		fe := &s.Frontends[i]
 		c := claim{key: makeKey(fe.Addr, fe.Protocol), port: fe.Port}
@@ -38,7 +42,7 @@ func (t *Table) check(s Service) (claims []claim, problems []Problem) {
 			problems = append(problems, Problem{Service: s.Name, Port: fe.Port, Object: fe.object(), Reason: reason})
 			continue
 		}
-		if slices.ContainsFunc(claims, func(o claim) bool { return o.key == c.key }) {
+		if seen[c.key] || seen == nil && slices.ContainsFunc(claims, func(o claim) bool { return o.key == c.key }) {
 			problems = append(problems, Problem{Service: s.Name, Port: fe.Port, Object: fe.object(),
 				Reason: "the service has it twice; the first one counts"})
 			continue
@@ -48,6 +52,9 @@ func (t *Table) check(s Service) (claims []claim, problems []Problem) {
 			problems = append(problems, p)
 		}
 		claims = append(claims, c)
+		if seen != nil {
+			seen[c.key] = true
+		}
 	}
 	learnTogether(claims)
 	return claims, problems
@@ -98,8 +105,8 @@ func (t *Table) checkPools(service string, fe *Frontend, c *claim) (problems []P
 	if fe.Sticky != nil {
 		c.group = fe.Protocol.String() + " " + fe.Sticky.Group
 		c.timeout = fe.Sticky.Timeout.Truncate(time.Second)
-		c.shape.pick = c.shape.pick.sticky(shortHash(service, c.group, stickyPools[fe.Kind]), fe.Protocol)
-		c.shape.pickOutside = c.shape.pickOutside.sticky(shortHash(service, c.group, stickyPools[External+1]), fe.Protocol)
+		c.shape.pick = c.shape.pick.sticky(hashName(service, c.group, stickyPools[fe.Kind]), fe.Protocol)
+		c.shape.pickOutside = c.shape.pickOutside.sticky(hashName(service, c.group, stickyPools[External+1]), fe.Protocol)
 	}
 	return problems
 }

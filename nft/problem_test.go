@@ -1,6 +1,7 @@
 package nft
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -160,4 +161,57 @@ delete element ip nearside hairpin { 10.1.1.1 . 10.1.1.1 }
 flush chain ip nearside pick-1
 delete chain ip nearside pick-1
 `, "\n"), table.Changes().Text())
+}
+
+// TestAClusterIPBelongsToTheServiceThatWasGivenIt: whoever may name external
+// addresses cannot take a ClusterIP away, however old the Service.
+func TestAClusterIPBelongsToTheServiceThatWasGivenIt(t *testing.T) {
+	thief := svc("tenant/thief", external(fe("10.96.0.1:443", TCP, "10.1.1.2:80")))
+	bank := svc("bank/ledger", fe("10.96.0.1:443", TCP, "10.1.1.3:80"))
+	thief.Rank, bank.Rank = 1, 2
+	for _, order := range [][]Service{{thief, bank}, {bank, thief}} {
+		table, problems := Compile(Config{}, order)
+		require.Len(t, problems, 1)
+		require.Equal(t, "tenant/thief", problems[0].Service)
+		owner, _ := table.OwnerOf(netip.MustParseAddrPort("10.96.0.1:443"), TCP)
+		require.Equal(t, "bank/ledger", owner)
+		table.Delete("bank/ledger")
+		owner, _ = table.OwnerOf(netip.MustParseAddrPort("10.96.0.1:443"), TCP)
+		require.Equal(t, "tenant/thief", owner, "an address that nobody was given is free to name")
+	}
+}
+
+// TestManyFrontendsOfOneService: a Service may have a thousand external
+// addresses on a hundred ports; each counts once.
+func TestManyFrontendsOfOneService(t *testing.T) {
+	var s Service
+	s.Name = "demo/wide"
+	for port := range 40 {
+		for host := range 200 {
+			s.Frontends = append(s.Frontends, external(fe(fmt.Sprintf("198.51.100.%d:%d", host+1, port+1), TCP, "10.1.1.1:80")))
+		}
+	}
+	s.Frontends = append(s.Frontends, s.Frontends[0], s.Frontends[8000-1])
+	table := NewTable(Config{})
+	require.Len(t, table.Set(s), 2, "only what is there twice is left out")
+	require.Equal(t, 8000, table.Frontends())
+	table.Committed()
+	s.Frontends = s.Frontends[1:8000]
+	require.Empty(t, table.Set(s))
+	require.Equal(t, 7999, table.Frontends())
+	require.Equal(t, 3, table.Changes().Size(), "one frontend, its slot and what follows translation")
+}
+
+// TestNamesMadeOfForeignTextCannotBeFound: these two lists of sources had one
+// name when names had 48 bits.
+func TestNamesMadeOfForeignTextCannotBeFound(t *testing.T) {
+	a := svc("demo/a", external(fe("198.51.100.1:80", TCP, "10.1.1.1:80"), "11.229.214.41/32", "12.0.0.0/32"))
+	b := svc("demo/b", external(fe("198.51.100.2:80", TCP, "10.1.1.1:80"), "11.92.156.84/32", "12.0.0.2/32"))
+	k := newKernel(t)
+	table, problems := Compile(Config{}, []Service{a, b})
+	require.Empty(t, problems)
+	k.apply(t, table.Changes())
+	require.Empty(t, Diff(k.read(t, IPv4), table.Ruleset()).Text())
+	longest := program{kind: programSticky, memory: hashName("x"), slots: MaxSlots, node: true}.chainName()
+	require.LessOrEqual(t, len(longest), maxChainName)
 }

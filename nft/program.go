@@ -45,6 +45,7 @@ const (
 	programMasqueradeCluster
 	programSticky
 	programLearn
+	programAllowed
 )
 
 // outsideSlots is the number of the first slot for clients outside.
@@ -87,13 +88,15 @@ func (p program) chainName() string {
 			name = "pick-outside-" + utoa(p.slots)
 		}
 	case programRanged:
-		name = "from-" + shortHash(p.sources)
+		name = "from-" + hashName(p.sources)
 	case programSticky:
 		name = "sticky-" + p.memory + "-" + utoa(p.slots)
 	case programLearn:
-		return "learn-" + shortHash(p.memory, p.timeout.String(), utoa(uint32(p.then)))
+		return "learn-" + hashName(p.memory, p.timeout.String(), utoa(uint32(p.then)))
 	case programBySource:
 		name = chainBySource
+	case programAllowed:
+		name = chainAllowed
 	case programRefuse:
 		return chainRefuse
 	case programMasquerade:
@@ -114,10 +117,13 @@ func (p program) chainName() string {
 // nodePrefix begins the names of chains for node ports.
 const nodePrefix = "node-"
 
-// shortHash makes a name of words that may not stand in one themselves.
-func shortHash(words ...string) string {
+// hashName makes a name of words that may not stand in one themselves. The words
+// come from objects that anyone may write, so the name is long enough that
+// nobody can find two lists of words with the same one.
+func hashName(words ...string) string {
+	const bytes = 14
 	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
-	return hex.EncodeToString(sum[:6])
+	return hex.EncodeToString(sum[:bytes])
 }
 
 // chain makes the program's own chain.
@@ -144,9 +150,10 @@ func (p program) rules(f Family) (rules []Rule) {
 		}
 		return append(rules, makeRule(gotoChain(program{kind: p.then}.chainName())))
 	}
+	allowed := gotoChain(program{kind: programAllowed, node: p.node}.chainName())
 	for prefix := range strings.SplitSeq(p.sources, ",") {
 		if prefix != "" {
-			rules = append(rules, makeRule(matchSource(f, netip.MustParsePrefix(prefix), true), vmapDialled(f, p.node, setAllowed)))
+			rules = append(rules, makeRule(matchSource(f, netip.MustParsePrefix(prefix), true), allowed))
 		}
 	}
 	return append(rules, makeRule(drop()))

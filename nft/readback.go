@@ -47,11 +47,11 @@ func (c *Conn) readOnce(f Family) (*Ruleset, error) {
 	if err != nil {
 		return nil, err
 	}
-	exists, err := c.tableExists(f)
+	exists, flags, err := c.findTable(f)
 	if err != nil || !exists {
 		return nil, err
 	}
-	r := &Ruleset{Family: f, generation: before}
+	r := &Ruleset{Family: f, generation: before, foreign: flags != 0}
 	if err = c.readChains(r); err != nil {
 		return nil, err
 	}
@@ -81,21 +81,26 @@ func (c *Conn) generation() (gen uint32, err error) {
 // opReadGeneration is the first thing that is asked of nf_tables.
 const opReadGeneration = "read generation of"
 
-func (c *Conn) tableExists(f Family) (exists bool, err error) {
+// findTable looks for the table. Ours has no flags; one that is dormant, say,
+// serves nothing.
+func (c *Conn) findTable(f Family) (exists bool, flags uint32, err error) {
 	var b nlBuffer
 	b.attrString(unix.NFTA_TABLE_NAME, TableName)
-	err = c.request(unix.NFT_MSG_GETTABLE, unix.NFT_MSG_NEWTABLE, f.proto(), 0, b.buf, func([]byte) { exists = true })
+	err = c.request(unix.NFT_MSG_GETTABLE, unix.NFT_MSG_NEWTABLE, f.proto(), 0, b.buf, func(b []byte) {
+		exists, flags = true, uint32Attr(b, unix.NFTA_TABLE_FLAGS)
+	})
 	if errors.Is(err, unix.ENOENT) {
-		return false, nil
+		return false, 0, nil
 	}
-	return exists, wrapRead("look for table", f.String()+" "+TableName, err)
+	return exists, flags, wrapRead("look for table", f.String()+" "+TableName, err)
 }
 
 // readChains reads chains and their rules.
 func (c *Conn) readChains(r *Ruleset) error {
 	f := r.Family
 	err := c.request(unix.NFT_MSG_GETCHAIN, unix.NFT_MSG_NEWCHAIN, f.proto(), netlink.Dump, nil, func(b []byte) {
-		if stringAttr(b, unix.NFTA_CHAIN_TABLE) == TableName {
+		// A chain that is part of a rule goes with it.
+		if stringAttr(b, unix.NFTA_CHAIN_TABLE) == TableName && uint32Attr(b, chainFlags)&chainOfRule == 0 {
 			r.Chains = append(r.Chains, parseChain(b))
 		}
 	})
@@ -116,6 +121,11 @@ func (c *Conn) readChains(r *Ruleset) error {
 	})
 	return wrapRead("list rules of table", f.String()+" "+TableName, err)
 }
+
+const (
+	chainFlags  = 10     // NFTA_CHAIN_FLAGS of linux/netfilter/nf_tables.h
+	chainOfRule = 1 << 2 // NFT_CHAIN_BINDING
+)
 
 func parseChain(b []byte) *Chain {
 	c := &Chain{Name: stringAttr(b, unix.NFTA_CHAIN_NAME)}
@@ -180,10 +190,14 @@ func knownSet(f Family, layout []*Set, name string) *Set {
 	return nil
 }
 
+// foreignSet stands for the declaration of a set that is not as nearside makes
+// it.
+const foreignSet = "# not nearside's"
+
 // parseSet recognises a known set; any other has no key and is of no further
 // interest.
 func parseSet(b []byte, known *Set) *Set {
-	s := &Set{Name: stringAttr(b, unix.NFTA_SET_NAME), decl: setDecl{typeLine: "# not nearside's"}}
+	s := &Set{Name: stringAttr(b, unix.NFTA_SET_NAME), decl: setDecl{typeLine: foreignSet}}
 	if known == nil {
 		return s
 	}
@@ -250,7 +264,16 @@ func parseCount(b []byte) int {
 	return countUnknown
 }
 
+// elementOfAll is NFT_SET_ELEM_CATCHALL of linux/netfilter/nf_tables.h.
+const elementOfAll = 1 << 1
+
+// parseElement adds an element to a set. One that stands for all keys is not
+// ours, cannot be put into records, and makes the whole set foreign.
 func parseElement(s *Set, elem []byte) {
+	if uint32Attr(elem, unix.NFTA_SET_ELEM_FLAGS)&elementOfAll != 0 {
+		s.decl.typeLine = foreignSet
+		return
+	}
 	rec := s.records.extend()
 	copy(rec, findAttr(findAttr(elem, unix.NFTA_SET_ELEM_KEY), unix.NFTA_DATA_VALUE))
 	data := findAttr(elem, unix.NFTA_SET_ELEM_DATA)

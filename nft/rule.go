@@ -216,6 +216,11 @@ func matchDestination(f Family, p netip.Prefix) statement {
 	return matchPrefix(f, "daddr", destinationOffset(f), p, true)
 }
 
+// matchDestinationNot matches packets to any other address.
+func matchDestinationNot(f Family, a netip.Addr) statement {
+	return matchPrefix(f, "daddr", destinationOffset(f), netip.PrefixFrom(a, a.BitLen()), false)
+}
+
 // matchPrefix compares an address with a prefix. Of a prefix of whole bytes
 // only those are compared, as nft does; any other needs a mask.
 func matchPrefix(f Family, field string, offset uint32, p netip.Prefix, in bool) statement {

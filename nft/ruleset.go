@@ -17,6 +17,9 @@ type Ruleset struct {
 	// generation is the kernel's generation of all rulesets when this one was
 	// read; 0 when it was not read from the kernel.
 	generation uint32
+	// foreign is set where someone else changed the table in a way that cannot
+	// be taken back piece by piece.
+	foreign bool
 }
 
 // Elements returns the number of elements in all sets and maps.
@@ -33,11 +36,12 @@ func (r *Ruleset) Equal(o *Ruleset) bool {
 	if r == nil || o == nil {
 		return r == o
 	}
-	if len(r.Chains) != len(o.Chains) || len(r.Sets) != len(o.Sets) || r.Family != o.Family {
+	if len(r.Chains) != len(o.Chains) || len(r.Sets) != len(o.Sets) || r.Family != o.Family || r.foreign != o.foreign {
 		return false
 	}
+	others := o.sets()
 	for _, s := range r.Sets {
-		other := o.set(s.Name)
+		other := others[s.Name]
 		if other == nil || other.decl != s.decl || !bytes.Equal(s.records.sorted().buf, other.records.sorted().buf) {
 			return false
 		}
@@ -50,6 +54,14 @@ func (r *Ruleset) Equal(o *Ruleset) bool {
 		}
 	}
 	return true
+}
+
+func (r *Ruleset) sets() map[string]*Set {
+	byName := make(map[string]*Set, len(r.Sets))
+	for _, s := range r.Sets {
+		byName[s.Name] = s
+	}
+	return byName
 }
 
 func (r *Ruleset) set(name string) *Set {

@@ -1,6 +1,7 @@
 package nft
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"time"
@@ -41,6 +42,8 @@ type service struct {
 	name   string
 	rank   int64
 	claims []claim
+	// index finds a claim by its key where there are many.
+	index map[frontendKey]int
 }
 
 // claim is a frontend that a service wants.
@@ -113,7 +116,7 @@ func (t *Table) Frontends() int { return len(t.frontends) }
 func (t *Table) Set(s Service) []Problem {
 	claims, problems := t.check(s)
 	old := t.services[s.Name]
-	next := &service{name: s.Name, rank: s.Rank, claims: claims}
+	next := newService(s.Name, s.Rank, claims)
 	if len(claims) == 0 {
 		delete(t.services, s.Name)
 	} else {
@@ -143,8 +146,28 @@ func (t *Table) Delete(name string) {
 	}
 }
 
+// manyClaims is the number of claims from which on they have an index.
+const manyClaims = 16
+
+func newService(name string, rank int64, claims []claim) *service {
+	s := &service{name: name, rank: rank, claims: claims}
+	if len(claims) >= manyClaims {
+		s.index = make(map[frontendKey]int, len(claims))
+		for i := range claims {
+			s.index[claims[i].key] = i
+		}
+	}
+	return s
+}
+
 // claim returns the service's claim on a key, or nil.
 func (s *service) claim(key frontendKey) *claim {
+	if s.index != nil {
+		if i, ok := s.index[key]; ok {
+			return &s.claims[i]
+		}
+		return nil
+	}
 	for i := range s.claims {
 		if s.claims[i].key == key {
 			return &s.claims[i]
@@ -153,12 +176,14 @@ func (s *service) claim(key frontendKey) *claim {
 	return nil
 }
 
-// before orders services that claim one address.
-func (s *service) before(o *service) bool {
-	if s.rank != o.rank {
-		return s.rank < o.rank
-	}
-	return s.name < o.name
+// compareClaimants orders services that claim one address: whoever has it as
+// its ClusterIP, which the cluster hands out, before those that merely name it.
+func compareClaimants(a, b *service, key frontendKey) int {
+	return cmp.Or(
+		cmp.Compare(a.claim(key).shape.kind, b.claim(key).shape.kind),
+		cmp.Compare(a.rank, b.rank),
+		cmp.Compare(a.name, b.name),
+	)
 }
 
 // assert makes s a claimant of the key in place of old, and puts the best
@@ -175,12 +200,7 @@ func (t *Table) assert(old, s *service, key frontendKey) []Problem {
 	}
 	rivals = slices.DeleteFunc(slices.Clone(rivals), func(r *service) bool { return r == old })
 	rivals = append(rivals, s)
-	slices.SortFunc(rivals, func(a, b *service) int {
-		if a.before(b) {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(rivals, func(a, b *service) int { return compareClaimants(a, b, key) })
 	t.contested[key] = rivals
 	if rivals[0] != current.owner || rivals[0] == s {
 		t.install(key, rivals[0])

@@ -116,8 +116,12 @@ func (tx *Transaction) deleteChains(chains []*Chain) {
 		tx.flushChain(c)
 	}
 	for _, c := range chains {
-		tx.ops = append(tx.ops, operation{kind: opDeleteChain, chain: c})
+		tx.deleteChain(c)
 	}
+}
+
+func (tx *Transaction) deleteChain(c *Chain) {
+	tx.ops = append(tx.ops, operation{kind: opDeleteChain, chain: c})
 }
 
 func (tx *Transaction) addElements(s *Set, elems records) {

@@ -9,7 +9,7 @@ const verdictLen = 2 + maxChainName
 // maxChainName bounds the names of chains that verdicts lead to, so that a
 // verdict has a fixed length in records. Longer names occur only where someone
 // else wrote to the table; they are cut, never match, and are replaced.
-const maxChainName = 30
+const maxChainName = 46
 
 type verdictKind byte
 
@@ -20,8 +20,12 @@ const (
 	verdictForeign
 )
 
-// putVerdict writes a verdict into the data of a record.
+// putVerdict writes a verdict into the data of a record. A name that does not
+// fit is not one of ours.
 func putVerdict(rec []byte, kind verdictKind, chain string) {
+	if len(chain) > maxChainName {
+		kind = verdictForeign
+	}
 	rec[0] = byte(kind)
 	rec[1] = byte(copy(rec[2:verdictLen], chain))
 }
