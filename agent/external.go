@@ -68,8 +68,9 @@ func (s *selection) planExternal(i int, node selector.Node) []nft.Frontend {
 	if port.NodePort != 0 {
 		add(unspecified(port.ClusterIP.Addr()), port.NodePort, nil)
 	}
+	sources := s.allowedSources(port)
 	for _, ip := range port.LoadBalancerIPs {
-		add(ip, number, port.SourceRanges)
+		add(ip, number, sources)
 	}
 	for _, ip := range port.ExternalIPs {
 		if !slices.Contains(port.LoadBalancerIPs, ip) {
@@ -77,6 +78,40 @@ func (s *selection) planExternal(i int, node selector.Node) []nft.Frontend {
 		}
 	}
 	return frontends
+}
+
+// allowedSources are those that may dial the load-balancer addresses of a port;
+// none means everyone. Where this node may, the addresses themselves may too: a
+// node that holds one on an interface dials it from that very address (LB4).
+func (s *selection) allowedSources(port *informer.ServicePort) []netip.Prefix {
+	nodeMay := slices.ContainsFunc(port.SourceRanges, func(r netip.Prefix) bool {
+		return slices.ContainsFunc(s.nodeAddrs, r.Contains)
+	})
+	if !nodeMay {
+		return port.SourceRanges
+	}
+	sources := slices.Clone(port.SourceRanges)
+	for _, ip := range port.LoadBalancerIPs {
+		if !slices.ContainsFunc(sources, func(r netip.Prefix) bool { return r.Contains(ip) }) {
+			sources = append(sources, netip.PrefixFrom(ip, ip.BitLen()))
+		}
+	}
+	return sources
+}
+
+// unrestricted returns a port whose load-balancer addresses everyone may dial
+// although the Service restricts those of its other IP family, or nil (LB3).
+func unrestricted(s *informer.Service) *informer.ServicePort {
+	restricted := slices.ContainsFunc(s.Ports, func(p informer.ServicePort) bool { return len(p.SourceRanges) > 0 })
+	if !restricted {
+		return nil
+	}
+	for i := range s.Ports {
+		if p := &s.Ports[i]; len(p.SourceRanges) == 0 && len(p.LoadBalancerIPs) > 0 {
+			return p
+		}
+	}
+	return nil
 }
 
 // unspecified returns the address that stands for all of a family, which makes

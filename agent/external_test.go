@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nearside/nearside/informer"
 	"github.com/nearside/nearside/nft"
@@ -59,6 +60,22 @@ func TestPlanOfExternalFrontends(t *testing.T) {
 			backends: []string{here, elsewhere}, sources: 1, frontends: 2,
 		},
 		{
+			name: "where this node may dial load-balancer addresses, they may dial each other",
+			port: informer.ServicePort{
+				Endpoints: both, LoadBalancerIPs: []netip.Addr{netip.MustParseAddr("198.51.100.10"), netip.MustParseAddr("198.51.100.11")},
+				SourceRanges: []netip.Prefix{netip.MustParsePrefix("192.168.0.0/24"), netip.MustParsePrefix("203.0.113.0/24")},
+			}, dialled: "198.51.100.10:80",
+			backends: []string{here, elsewhere}, sources: 4, frontends: 3,
+		},
+		{
+			name: "ranges that hold the load-balancer address already stay as they are",
+			port: informer.ServicePort{
+				Endpoints: both, LoadBalancerIPs: []netip.Addr{netip.MustParseAddr("198.51.100.10")},
+				SourceRanges: []netip.Prefix{netip.MustParsePrefix("192.168.0.0/24"), netip.MustParsePrefix("198.51.100.0/24")},
+			}, dialled: "198.51.100.10:80",
+			backends: []string{here, elsewhere}, sources: 2, frontends: 2,
+		},
+		{
 			name: "source ranges do not hold for external addresses",
 			port: informer.ServicePort{
 				Endpoints: both, ExternalIPs: []netip.Addr{netip.MustParseAddr("198.51.100.20")},
@@ -83,7 +100,7 @@ func TestPlanOfExternalFrontends(t *testing.T) {
 			c.port.ClusterIP = netip.MustParseAddrPort("10.96.0.10:80")
 			c.port.Port.Name, c.port.Port.Protocol = "http", "TCP"
 			c.port.Port.Affinity = time.Hour
-			env := environment{node: selector.Node{Name: "node-a"}}
+			env := environment{node: selector.Node{Name: "node-a"}, nodeAddrs: []netip.Addr{netip.MustParseAddr("fd00::a"), netip.MustParseAddr("192.168.0.10")}}
 			service := &informer.Service{Name: informer.Name{Namespace: "demo", Name: "web"}, Ports: []informer.ServicePort{c.port}}
 			planned := newPolicies(builtinSelectors(), "Cluster").selectService(service, env).plan(nft.IPv4, env.node)
 			require.Len(t, planned.Frontends, c.frontends)
@@ -115,4 +132,30 @@ func addresses(backends []nft.Backend) []string {
 		out = append(out, b.Addr.String())
 	}
 	return out
+}
+
+// TestSourceRangesOfOneFamily: the other family is open (LB3), which is told.
+func TestSourceRangesOfOneFamily(t *testing.T) {
+	web := serviceObject("web", "10.96.0.9", "fd00:96::9")
+	web.Spec.Type = corev1.ServiceTypeLoadBalancer
+	web.Spec.LoadBalancerSourceRanges = []string{"203.0.113.0/24"}
+	web.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "198.51.100.10"}, {IP: "2001:db8::10"}}
+	var notices []Notice
+	b := newCommitBench(t)
+	b.opts.OnNotice = func(n Notice) { notices = append(notices, n) }
+	require.NoError(t, b.store.Set(web, sliceObject("web", "10.0.0.1@node-a"), sliceObject("web", "fd00::1@node-a")))
+	first := b.begin()
+	require.NoError(t, first.Err())
+	require.Equal(t, []Notice{{
+		Reason: UnrestrictedFamily, Kind: "Service", Object: "shop/web", Field: "spec.loadBalancerSourceRanges",
+		Message: "no range is IPv6, so everyone may dial the load balancer's IPv6 addresses: add ranges of that family",
+	}}, notices)
+	require.Contains(t, b.texts(nft.IPv4)[0], "203.0.113.0/24")
+	require.Contains(t, b.texts(nft.IPv6)[0], "2001:db8::10")
+
+	web.Spec.LoadBalancerSourceRanges = append(web.Spec.LoadBalancerSourceRanges, "2001:db8:1::/48")
+	require.NoError(t, b.store.Set(web))
+	second := b.sync(take(t, b.Agent))
+	require.NoError(t, second.Err())
+	require.Len(t, notices, 1)
 }

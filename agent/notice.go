@@ -24,6 +24,9 @@ const (
 	Quarantined NoticeReason = "Quarantined"
 	// HealthCheckFailed: the health check port of a service cannot be served.
 	HealthCheckFailed NoticeReason = "HealthCheckFailed"
+	// UnrestrictedFamily: the source ranges of a Service are all of one IP family,
+	// so the load-balancer addresses of the other are open to everyone.
+	UnrestrictedFamily NoticeReason = "UnrestrictedFamily"
 )
 
 // Notice tells of an object that the agent could not use as it is. It cost only
@@ -85,6 +88,14 @@ func noticeOfPolicy(s *informer.Service, used string) Notice {
 		Reason: UnknownPolicy, Kind: "Service", Object: s.Name.String(),
 		Field: policyAnnotation, Value: s.Policy,
 		Message: "unknown policy, treated as absent: policy " + used + " applies",
+	}
+}
+
+func noticeOfUnrestricted(s *informer.Service, port *informer.ServicePort) Notice {
+	family := familyLabel(nft.FamilyOf(port.ClusterIP.Addr()))
+	return Notice{
+		Reason: UnrestrictedFamily, Kind: "Service", Object: s.Name.String(), Field: "spec.loadBalancerSourceRanges",
+		Message: "no range is " + family + ", so everyone may dial the load balancer's " + family + " addresses: add ranges of that family",
 	}
 }
 

@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"net/netip"
+
 	"github.com/nearside/nearside/informer"
 	"github.com/nearside/nearside/selector"
 )
@@ -15,6 +17,8 @@ type selection struct {
 	ports []selector.Selection
 	// external holds the answers for clients outside, nil where there are none.
 	external []*externalSelection
+	// nodeAddrs are the node's own addresses.
+	nodeAddrs []netip.Addr
 }
 
 // selectService asks the service's policy about each of its ports.
@@ -23,7 +27,7 @@ func (p *policies) selectService(s *informer.Service, env environment) *selectio
 	sel := &selection{
 		service: s, policy: chosen, known: known,
 		ports:    make([]selector.Selection, len(s.Ports)),
-		external: make([]*externalSelection, len(s.Ports)),
+		external: make([]*externalSelection, len(s.Ports)), nodeAddrs: env.nodeAddrs,
 	}
 	for i := range s.Ports {
 		sel.ports[i] = chosen.selector.Select(env.request(&s.Ports[i]))
@@ -45,9 +49,12 @@ func (e environment) request(p *informer.ServicePort) *selector.Request {
 }
 
 // notices returns what the selection gives reason to say.
-func (s *selection) notices() []Notice {
-	if s.known {
-		return nil
+func (s *selection) notices() (notices []Notice) {
+	if !s.known {
+		notices = append(notices, noticeOfPolicy(s.service, s.policy.name))
 	}
-	return []Notice{noticeOfPolicy(s.service, s.policy.name)}
+	if port := unrestricted(s.service); port != nil {
+		notices = append(notices, noticeOfUnrestricted(s.service, port))
+	}
+	return notices
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -13,6 +14,8 @@ import (
 type environment struct {
 	node  selector.Node
 	nodes int
+	// nodeAddrs are the node's own addresses, as its Node object has them.
+	nodeAddrs []netip.Addr
 }
 
 // snapshot is what one round looks at.
@@ -25,9 +28,11 @@ type snapshot struct {
 
 // currentEnvironment reads the node and the number of nodes.
 func (a *Agent) currentEnvironment() environment {
+	node := a.store.Node()
 	return environment{
-		node:  selector.Node{Name: a.opts.NodeName, Zone: a.store.Node().Zone},
-		nodes: a.store.Nodes(),
+		node:      selector.Node{Name: a.opts.NodeName, Zone: node.Zone},
+		nodes:     a.store.Nodes(),
+		nodeAddrs: node.Addresses,
 	}
 }
 
