@@ -1,0 +1,105 @@
+package semantics
+
+// trafficStatements are those about objects and what becomes of connections.
+var trafficStatements = []statement{
+	{number: "A1", says: "Services labelled for another proxy are not served; the label may come and go."},
+	{number: "A2", says: "Headless Services, those without a ClusterIP and those of type ExternalName have no frontend of any kind."},
+	{number: "A3", says: "Each IP family of a Service is served on its own, by the ClusterIP it has in that family."},
+	{number: "A4", says: "Addresses and ranges of a family in which the Service has no ClusterIP do nothing."},
+	{number: "A6", says: "Ports of Services and slices meet by name and protocol; targetPort is not read."},
+	{
+		number: "A7", says: "Addresses with leading zeros are read as decimal; empty and invalid ones are left out and harm nothing else.",
+		elsewhere: []string{"informer.TestParseIP", "informer.TestBadServiceValuesCostOnlyThemselves"},
+	},
+	{number: "A8", says: "Without an internal policy it is Cluster; an external policy counts only where there is something external."},
+	{number: "B1", says: "A slice belongs to the Service its label names in its namespace, whoever made it, and may come first."},
+	{number: "B2", says: "Slices of a family feed that family only; slices of names feed none."},
+	{
+		number: "B3", says: "Slices of headless Services are not even asked for.",
+		elsewhere: []string{"informer.TestKubernetesAsksOnlyForWhatIsNeeded"},
+	},
+	{number: "E1", says: "The endpoints of a port are those of all slices of the Service, with the number each slice gives the port."},
+	{number: "E2", says: "Of an endpoint's addresses the first is used."},
+	{number: "E3", says: "A condition that is absent has its default, and ready is believed even of a terminating endpoint."},
+	{number: "E4", says: "An endpoint is local if it names this node."},
+	{
+		number: "E5", says: "Of several records of one address and port one counts, and rather one that does not terminate.",
+		elsewhere: []string{"informer.TestWhichOfTwoRecordsOfAnAddressWins"},
+	},
+	{
+		number: "E6", says: "An endpoint that moves between slices is there all the time.",
+		elsewhere: []string{"informer.TestAnEndpointThatMovesBetweenSlicesStays"},
+	},
+	{
+		number: "R1", says: "Ready endpoints that topology allows are used; if there are none, all that terminate and still serve.",
+		elsewhere: []string{"selector.TestPoliciesAgreeWithTheStatements"},
+	},
+	{
+		number: "R2", says: "Policy Local uses ready endpoints of this node; if there are none, those of this node that terminate and serve.",
+		elsewhere: []string{"selector.TestPoliciesAgreeWithTheStatements"},
+	},
+	{
+		number: "R3", says: "An endpoint that is neither ready nor terminating-and-serving gets nothing new.",
+		elsewhere: []string{"selector.TestEverySelectorKeepsTheRules"},
+	},
+	{
+		number: "R4", says: "Whether a port has any endpoint is asked of the whole cluster.",
+		elsewhere: []string{"selector.TestPoliciesAgreeWithTheStatements"},
+	},
+	{number: "R5", says: "The two traffic policies are independent."},
+	{
+		number: "R6", says: "Usable endpoints get new connections with equal probability.",
+		elsewhere: []string{"nft.TestTrafficIsSharedByWeight"},
+	},
+	{
+		number: "R7", says: "What is established goes on whatever happens to its endpoint or Service.",
+		elsewhere: []string{"nft.TestTrafficOfNewConnectionsFollowsChangesAndThatOfOldOnesDoesNot"},
+	},
+	{number: "T1", says: "Topology narrows policy Cluster, for external clients too, and never policy Local."},
+	{number: "T2", says: "If all ready endpoints have hints for nodes and one names this node, those that name it are used."},
+	{number: "T3", says: "Otherwise the same with hints for zones and this node's zone."},
+	{number: "T4", says: "Otherwise all; a node without a zone can still be named itself."},
+	{number: "T5", says: "Only hints count; the fields and annotations they are made from do not."},
+	{number: "T6", says: "A new zone of the node counts without a restart."},
+	{number: "P1", says: "Under external policy Cluster all endpoints are reached from everywhere."},
+	{number: "P2", says: "Under external policy Local clients outside reach endpoints of this node with their own address, or silence."},
+	{number: "P3", says: "Pods are led past external policy Local, unmasqueraded."},
+	{number: "P4", says: "The node itself is led past external policy Local, masqueraded."},
+	{number: "P5", says: "Both hold although this node has no endpoint."},
+	{number: "P6", says: "Internal policy Local holds for every client of the ClusterIP and for nothing else."},
+	{
+		number: "P7", says: "Pods are told before the node is; where pods are not told apart they are clients outside.",
+		notYet: "a source that is the node's and in the pods' range at once gets P3's endpoints and P4's masquerade, because postrouting asks for the node first",
+	},
+	{number: "L1", says: "Pods are told by the cluster's range, the node's range, an interface or the beginning of its name."},
+	{number: "L2", says: "Without a range of a family there is no telling in it."},
+	{number: "L3", says: "Where interfaces tell, the node itself is no pod."},
+	{number: "M1", says: "With masqueradeAll every connection to a ClusterIP is masqueraded."},
+	{number: "M2", says: "Whoever is no pod is masqueraded at a ClusterIP."},
+	{number: "M3", says: "A pod at a ClusterIP, or anyone where pods are not told apart, is not."},
+	{number: "M4", says: "Every connection to an external address under policy Cluster is masqueraded."},
+	{number: "M5", says: "A pod at an external address under policy Local is not."},
+	{number: "M6", says: "The node itself at such an address is."},
+	{number: "M7", says: "Anyone else at such an address is not."},
+	{number: "M8", says: "An endpoint that meets itself is, always."},
+	{
+		number: "M9", says: "Nothing else is, and least of all what no Service translates.",
+		elsewhere: []string{"nft.TestTrafficTranslatedByOthersIsNotMasqueraded"},
+	},
+	{number: "M12", says: "masqueradeAll concerns ClusterIPs only."},
+	{
+		number: "N1", says: "Node ports are served at the addresses that prefixes and keywords name, by default the primary one.",
+		elsewhere: []string{"agent.TestParseNodePortAddresses", "nodeaddrs.TestSelectAndListen"},
+	},
+	{
+		number: "N3", says: "The keyword all means every address but loopback, also those that come later.",
+		elsewhere: []string{"nodeaddrs.TestAddressesComeAndGo"},
+	},
+	{number: "N4", says: "Loopback never goes through NAT."},
+	{
+		number: "N5", says: "Asked for explicitly, a user-space forwarder serves node ports at localhost.",
+		notYet: "there is none; localhost gets no node ports (the rule is an alpha feature that is off by default)",
+	},
+	{number: "N6", says: "Source ranges do not hold for node ports."},
+	{number: "N7", says: "No sockets and no accepting rules for node ports: the host's firewall has to allow them."},
+}
