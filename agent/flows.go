@@ -101,7 +101,10 @@ func (a *Agent) cleanFlows(ctx context.Context, f *family, fr *FamilyRound) {
 	for addr, serving := range s.pending {
 		changed = append(changed, conntrack.Frontend{Addr: addr, Serving: serving})
 	}
+	began := a.now()
 	result, err := a.flows.Clean(context.WithoutCancel(ctx), changed, a.served)
+	a.metrics.proxy.flowsTook.WithLabelValues(familyLabel(f.id)).Observe(a.now().Sub(began).Seconds())
+	a.metrics.proxy.flowsDeleted.WithLabelValues(familyLabel(f.id)).Add(float64(result.Deleted))
 	a.metrics.flows.WithLabelValues(familyLabel(f.id)).Add(float64(result.Deleted))
 	if err != nil {
 		s.retry.fail(a.now())

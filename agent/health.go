@@ -87,7 +87,8 @@ func (p *pulse) health(now time.Time, timeout time.Duration) FamilyHealth {
 func (a *Agent) changesWait(now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, p := range a.pulses {
+	for f, p := range a.pulses {
+		a.metrics.proxy.queued(f, now)
 		if p.waitingSince.IsZero() {
 			p.waitingSince = now
 		}
@@ -151,8 +152,11 @@ func (a *Agent) serveHealth(w http.ResponseWriter, eligibility bool) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
+	status := http.StatusOK
 	if !h.Healthy || eligibility && !h.NodeEligible {
-		w.WriteHeader(http.StatusServiceUnavailable)
+		status = http.StatusServiceUnavailable
 	}
+	a.metrics.proxy.answered(eligibility, status)
+	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(body)
 }

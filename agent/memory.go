@@ -11,6 +11,7 @@ import (
 type memory struct {
 	services  map[informer.Name]memo
 	endpoints int
+	noLocal   noLocal
 	noticed   map[string][]Notice
 }
 
@@ -20,6 +21,8 @@ type memo struct {
 	endpoints int32
 	// countsNodes is true if its policy counts nodes.
 	countsNodes bool
+	// noLocal counts its ports that have endpoints elsewhere only.
+	noLocal noLocal
 }
 
 func newMemory() *memory {
@@ -33,12 +36,15 @@ func (m *memory) remember(sel *selection) {
 		n += len(sel.service.Ports[i].Endpoints)
 	}
 	name := sel.service.Name
-	m.endpoints += n - int(m.services[name].endpoints)
-	m.services[name] = memo{endpoints: int32(n), countsNodes: sel.policy.countsNodes}
+	before, now := m.services[name], memo{endpoints: int32(n), countsNodes: sel.policy.countsNodes, noLocal: sel.noLocal()}
+	m.endpoints += n - int(before.endpoints)
+	m.noLocal.replace(before.noLocal, now.noLocal)
+	m.services[name] = now
 }
 
 func (m *memory) forget(name informer.Name) {
 	m.endpoints -= int(m.services[name].endpoints)
+	m.noLocal.replace(m.services[name].noLocal, noLocal{})
 	delete(m.services, name)
 	delete(m.noticed, name.String())
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -14,6 +15,7 @@ import (
 // may live in one process and nothing of the embedding program is counted twice.
 type metrics struct {
 	registry        *prometheus.Registry
+	proxy           *proxyMetrics
 	syncDuration    *prometheus.HistogramVec // by ip_family, kind
 	syncFailures    *prometheus.CounterVec   // by ip_family
 	lastSync        *prometheus.GaugeVec     // by ip_family
@@ -28,6 +30,7 @@ type metrics struct {
 func newMetrics() *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
+		proxy:    newProxyMetrics(),
 		syncDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "nearside_sync_duration_seconds",
 			Help:    "Time to bring one family's table up to date, by IP family and kind of round (full, partial).",
@@ -71,6 +74,7 @@ func newMetrics() *metrics {
 		m.syncFailures.WithLabelValues(familyLabel(f))
 		m.flows.WithLabelValues(familyLabel(f))
 	}
+	m.proxy.register(m.registry)
 	m.registry.MustRegister(m.syncDuration, m.syncFailures, m.lastSync, m.quarantined, m.services, m.endpoints,
 		m.skipped, m.unknownPolicies, m.flows, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -83,19 +87,21 @@ func (a *Agent) MetricsHandler() http.Handler {
 	return promhttp.HandlerFor(a.metrics.registry, promhttp.HandlerOpts{Registry: a.metrics.registry})
 }
 
-// observe records one round of a family.
-func (m *metrics) observe(r FamilyRound) {
+// observe records one round of a family, where selecting took the given time for
+// all families.
+func (m *metrics) observe(r FamilyRound, selecting time.Duration) {
 	family := familyLabel(r.Family)
 	m.quarantined.WithLabelValues(family).Set(float64(r.Quarantined))
 	if r.Deferred {
 		return
 	}
+	m.proxy.observe(r, selecting)
 	m.syncDuration.WithLabelValues(family, r.Kind()).Observe(r.Duration.Seconds())
 	if r.Err != nil {
 		m.syncFailures.WithLabelValues(family).Inc()
 		return
 	}
-	m.lastSync.WithLabelValues(family).Set(float64(r.End.UnixMilli()) / 1000)
+	m.lastSync.WithLabelValues(family).Set(unixSeconds(r.End))
 }
 
 // count records a notice.

@@ -13,11 +13,12 @@ func (a *Agent) report(r *Round) {
 	}
 	for _, f := range r.Families {
 		a.feel(f)
-		a.metrics.observe(f)
+		a.metrics.observe(f, r.selecting)
 		a.logFamily(r, f)
 	}
 	a.metrics.services.Set(float64(r.Services))
 	a.metrics.endpoints.Set(float64(r.Endpoints))
+	a.metrics.proxy.nowhereHere(a.memory.noLocal)
 	if a.opts.OnRound != nil {
 		a.opts.OnRound(*r)
 	}

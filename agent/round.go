@@ -23,6 +23,8 @@ type Round struct {
 	Families []FamilyRound
 	// Notices holds what there was to say about objects, each thing once.
 	Notices []Notice
+
+	selecting time.Duration // for all families together
 }
 
 // Err returns the first family's error, nil if all succeeded.
@@ -86,6 +88,7 @@ func (a *Agent) round(ctx context.Context, k Kernel, changes informer.Changes) R
 	a.begun = true
 	a.placeNodePorts(node, changes.Node || anew)
 	a.selectAndPlan(a.snapshot(changes, anew), &r)
+	r.selecting = a.now().Sub(start)
 	for _, f := range a.families {
 		if f.adopted {
 			fr := a.commit(ctx, k, f, &r)
