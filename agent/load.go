@@ -62,6 +62,7 @@ func (a *Agent) Render(ctx context.Context) (string, error) {
 	node := a.store.Node()
 	a.reconfigure(node)
 	a.placeNodePorts(node, true)
+	a.placeServiceCIDRs(&r)
 	a.selectAndPlan(a.snapshot(a.store.Take(), true), &r)
 	a.report(&r)
 	var b strings.Builder

@@ -83,6 +83,10 @@ func noticeOfTable(p nft.Problem) Notice {
 	return Notice{Reason: Skipped, Kind: "Service", Object: p.Service, Field: portField(p.Port), Value: p.Object, Message: p.Reason + "; it is left out"}
 }
 
+func noticeOfServiceCIDR(p nft.Problem) Notice {
+	return Notice{Reason: Skipped, Kind: "ServiceCIDR", Value: p.Object, Message: p.Reason + "; it is left out"}
+}
+
 func noticeOfPolicy(s *informer.Service, used string) Notice {
 	return Notice{
 		Reason: UnknownPolicy, Kind: "Service", Object: s.Name.String(),

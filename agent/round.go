@@ -87,6 +87,9 @@ func (a *Agent) round(ctx context.Context, k Kernel, changes informer.Changes) R
 	anew = a.reconfigure(node) || anew
 	a.begun = true
 	a.placeNodePorts(node, changes.Node || anew)
+	if changes.ServiceCIDRs || anew {
+		a.placeServiceCIDRs(&r)
+	}
 	a.selectAndPlan(a.snapshot(changes, anew), &r)
 	r.selecting = a.now().Sub(start)
 	for _, f := range a.families {
