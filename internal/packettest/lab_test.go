@@ -107,6 +107,13 @@ func TestOutcomesAreToldApart(t *testing.T) {
 				for family, p := range inBothFamilies(probe(81)) {
 					t.Run(family, func(t *testing.T) {
 						got := lab.Probe(t, p)
+						for range 3 {
+							// Where masquerade gives the address back that was there, only
+							// the port tells, which is a random one and may be the same.
+							if !got.Masqueraded {
+								got = lab.Probe(t, p)
+							}
+						}
 						require.Equal(t, Delivered, got.Kind, got)
 						require.Equal(t, uint16(8080), got.To.Port())
 						require.Equal(t, World, got.Via)
