@@ -127,3 +127,14 @@ func elsewhere() (all []string) {
 func splitTest(s string) (pkg, name string) {
 	return strings.TrimSuffix(s, path.Ext(s)), strings.TrimPrefix(path.Ext(s), ".")
 }
+
+func TestEveryReportedCaseIsShownOrSaysWhyNot(t *testing.T) {
+	var known []string
+	for _, c := range reportedCases {
+		known = append(known, c.number)
+		require.NotEmpty(t, c.says, c.number)
+		require.NotEmpty(t, c.url, c.number)
+		require.True(t, len(c.rows) > 0 || len(c.elsewhere) > 0 || c.notYet != "", c.number)
+	}
+	require.ElementsMatch(t, reported, known)
+}
