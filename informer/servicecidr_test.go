@@ -32,7 +32,7 @@ func TestServiceCIDRs(t *testing.T) {
 	}{
 		{
 			name: "all prefixes of an object count",
-			do:   func(t *testing.T, s *Store) {},
+			do:   func(*testing.T, *Store) {},
 			want: prefixes("10.96.0.0/16", "fd00:96::/112"), unseen: true,
 		},
 		{

@@ -179,6 +179,18 @@ func (s *Store) others(k kind, changes []change) (stale []key) {
 			keep[n] = struct{}{}
 		}
 	}
+	s.eachOf(k, note)
+	// An object of which nothing could be used has no record, only problems.
+	for owner := range s.book.byOwner {
+		if owner.kind == k {
+			note(owner.Name)
+		}
+	}
+	return stale
+}
+
+// eachOf calls note with the name of each object of a kind that has a record.
+func (s *Store) eachOf(k kind, note func(Name)) {
 	switch k {
 	case kindService:
 		for n, g := range s.groups {
@@ -201,13 +213,6 @@ func (s *Store) others(k kind, changes []change) (stale []key) {
 			note(Name{Name: n})
 		}
 	}
-	// An object of which nothing could be used has no record, only problems.
-	for owner := range s.book.byOwner {
-		if owner.kind == k {
-			note(owner.Name)
-		}
-	}
-	return stale
 }
 
 func (s *Store) applyOne(c change) (fresh []Problem) {
