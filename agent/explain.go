@@ -43,6 +43,14 @@ type PortExplanation struct {
 	ClusterIP netip.AddrPort `json:"clusterIP"`
 	// TrafficPolicy is the Service's internalTrafficPolicy.
 	TrafficPolicy string `json:"trafficPolicy"`
+	// The answer is for those who dial the ClusterIP.
+	AnswerExplanation
+	// External explains what clients outside dial; nil if there is nothing.
+	External *ExternalExplanation `json:"external,omitempty"`
+}
+
+// AnswerExplanation explains one answer of a selector.
+type AnswerExplanation struct {
 	// Scope is the circle the endpoints were chosen from: node, zone or cluster.
 	Scope string `json:"scope"`
 	// Fallback is true when the policy could not do what it would rather do.
@@ -134,11 +142,19 @@ func (p *policies) explain(s *informer.Service, env environment) *Explanation {
 func explainPort(port *informer.ServicePort, p *policies, s *informer.Service, env environment) PortExplanation {
 	chosen, _ := p.choose(s.Policy)
 	req := env.request(port)
-	sel := chosen.selector.Select(req)
-	x := PortExplanation{
+	return PortExplanation{
 		Port: port.Port.Name, Protocol: port.Port.Protocol,
 		Family:    familyLabel(nft.FamilyOf(port.ClusterIP.Addr())),
 		ClusterIP: port.ClusterIP, TrafficPolicy: req.Policy().String(),
+		AnswerExplanation: chosen.explain(req),
+		External:          chosen.explainExternal(port, env),
+	}
+}
+
+// explain asks the policy and says why it answers as it does.
+func (p *policy) explain(req *selector.Request) AnswerExplanation {
+	sel := p.selector.Select(req)
+	x := AnswerExplanation{
 		Scope: sel.Scope.String(), Fallback: sel.Fallback,
 		Code: string(sel.Reason.Code), Reason: sel.Reason.Text,
 		Endpoints: selector.Explain(req, sel),

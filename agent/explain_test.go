@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/nearside/nearside/informer"
+	"github.com/nearside/nearside/selector"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -72,7 +74,15 @@ func explainable() []runtime.Object {
 	local := corev1.ServiceInternalTrafficPolicyLocal
 	metrics := serviceObject("metrics", "10.96.0.2")
 	metrics.Spec.InternalTrafficPolicy = &local
+	outer := serviceObject("outer", "10.96.0.5")
+	outer.Spec.Type, outer.Spec.ExternalTrafficPolicy = corev1.ServiceTypeLoadBalancer, corev1.ServiceExternalTrafficPolicyLocal
+	outer.Spec.Ports[0].NodePort, outer.Spec.ExternalIPs = 30080, []string{"198.51.100.20"}
+	outer.Spec.LoadBalancerSourceRanges = []string{"203.0.113.0/24"}
+	outer.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "198.51.100.10"}}
+	wide := serviceObject("open", "10.96.0.6")
+	wide.Spec.Type, wide.Spec.Ports[0].NodePort = corev1.ServiceTypeNodePort, 30081
 	return append(threeNodes(),
+		outer, sliceObject("outer", "10.0.0.8@node-b"), wide, sliceObject("open", "10.0.0.9@node-a"),
 		withPolicy(serviceObject("web", "10.96.0.1", "fd00:96::1"), "PreferLocal"), v4, sliceObject("web", "fd00::2@node-b"),
 		metrics, sliceObject("metrics", "10.0.0.7@node-b"),
 		withPolicy(serviceObject("odd", "10.96.0.3"), "Nearest\x1b[2J"), serviceObject("quiet", "10.96.0.4"))
@@ -90,7 +100,7 @@ func explained(t *testing.T, a *Agent, target string) *Explanation {
 func TestExplainText(t *testing.T) {
 	a := newTestAgent(t, Options{}, explainable()...)
 	var text bytes.Buffer
-	for _, target := range []string{"shop/web", "shop/metrics:80", "shop/odd", "shop/quiet:http"} {
+	for _, target := range []string{"shop/web", "shop/metrics:80", "shop/odd", "shop/quiet:http", "shop/outer", "shop/open"} {
 		require.NoError(t, explained(t, a, target).WriteText(&text))
 		text.WriteString("---\n")
 	}
@@ -103,12 +113,15 @@ func TestExplainJSON(t *testing.T) {
 	got, err := json.MarshalIndent(explained(t, a, "shop/web:http"), "", "  ")
 	require.NoError(t, err)
 	golden(t, "explain.json", append(got, '\n'))
+	got, err = json.MarshalIndent(explained(t, a, "shop/outer"), "", "  ")
+	require.NoError(t, err)
+	golden(t, "explain-external.json", append(got, '\n'))
 }
 
 func TestExplainSaysWhatIsMissing(t *testing.T) {
 	a := newTestAgent(t, Options{}, explainable()...)
 	_, err := a.Explain(t.Context(), Target{Service: shop("wbe")})
-	require.ErrorContains(t, err, `find service "shop/wbe": there is none with a ClusterIP among the 4 known`)
+	require.ErrorContains(t, err, `find service "shop/wbe": there is none with a ClusterIP among the 6 known`)
 	_, err = a.Explain(t.Context(), Target{Service: shop("web"), Port: "https"})
 	require.ErrorContains(t, err, `find port "https" of service "shop/web": expected one of "http" (80)`)
 }
@@ -132,6 +145,19 @@ func TestExplainAgreesWithWhatIsPlanned(t *testing.T) {
 				}
 			}
 			require.Len(t, sel.ports[i].Backends, chosen)
+			require.Equal(t, sel.external[i] == nil, p.External == nil)
+			if p.External == nil {
+				continue
+			}
+			for _, answer := range p.External.Answers {
+				want := &sel.external[i].inside
+				if answer.Clients == OutsideClients {
+					want = sel.external[i].outside
+				}
+				require.Equal(t, string(want.Reason.Code), answer.Code)
+				chosen := slices.DeleteFunc(slices.Clone(answer.Endpoints), func(e selector.Explanation) bool { return !e.Chosen })
+				require.Len(t, chosen, len(want.Backends))
+			}
 		}
 	}
 	require.Contains(t, a.store.Services(), informer.Name{Namespace: "shop", Name: "web"})

@@ -52,15 +52,58 @@ func (x *Explanation) policyText() string {
 func (p *PortExplanation) writeText(b *strings.Builder) {
 	fmt.Fprintf(b, "%s%s %s, %s, internalTrafficPolicy %s\n",
 		labelled("port ", p.Port, ": "), p.ClusterIP, p.Protocol, p.Family, p.TrafficPolicy)
-	fmt.Fprintf(b, "  scope %s, fallback %s, %s: %s\n", p.Scope, yesNo(p.Fallback), p.Code, safe(p.Reason))
-	if p.Empty != "" {
-		fmt.Fprintf(b, "  no endpoint chosen: connections are answered with %s\n", verdictText(p.Empty))
+	p.AnswerExplanation.writeText(b)
+	if p.External != nil {
+		p.External.writeText(b, p.Port)
 	}
-	if len(p.Endpoints) == 0 {
+}
+
+// writeText writes what the port has besides its ClusterIP, and the answers for
+// those who dial it.
+func (x *ExternalExplanation) writeText(b *strings.Builder, port string) {
+	var dialled []string
+	if x.NodePort != 0 {
+		dialled = append(dialled, "node port "+strconv.Itoa(int(x.NodePort)))
+	}
+	for _, ip := range x.LoadBalancerIPs {
+		dialled = append(dialled, "load balancer "+ip.String())
+	}
+	for _, ip := range x.ExternalIPs {
+		dialled = append(dialled, "external "+ip.String())
+	}
+	fmt.Fprintf(b, "%sfrom outside: %s, externalTrafficPolicy %s\n",
+		labelled("port ", port, " "), strings.Join(dialled, ", "), x.TrafficPolicy)
+	if len(x.SourceRanges) > 0 {
+		fmt.Fprintf(b, "  only %s may dial the load balancer\n", joined(x.SourceRanges))
+	}
+	for i := range x.Answers {
+		fmt.Fprintf(b, "  for %s:\n", clientsText[x.Answers[i].Clients])
+		x.Answers[i].writeText(b)
+	}
+}
+
+var clientsText = map[Clients]string{
+	AllClients: "everyone", InsideClients: "pods and this node", OutsideClients: "clients outside the cluster",
+}
+
+func joined[T fmt.Stringer](list []T) string {
+	words := make([]string, len(list))
+	for i, v := range list {
+		words[i] = v.String()
+	}
+	return strings.Join(words, ", ")
+}
+
+func (x *AnswerExplanation) writeText(b *strings.Builder) {
+	fmt.Fprintf(b, "  scope %s, fallback %s, %s: %s\n", x.Scope, yesNo(x.Fallback), x.Code, safe(x.Reason))
+	if x.Empty != "" {
+		fmt.Fprintf(b, "  no endpoint chosen: connections are answered with %s\n", verdictText(x.Empty))
+	}
+	if len(x.Endpoints) == 0 {
 		b.WriteString("  no endpoints\n")
 		return
 	}
-	writeEndpoints(b, p.Endpoints)
+	writeEndpoints(b, x.Endpoints)
 }
 
 func writeEndpoints(b *strings.Builder, endpoints []selector.Explanation) {

@@ -30,14 +30,25 @@ func (p *policy) selectExternal(port *informer.ServicePort, env environment) *ex
 	if !hasExternal(port) {
 		return nil
 	}
-	req := env.request(port)
-	req.Traffic = selector.External
-	if port.Port.External != selector.PolicyLocal {
-		return &externalSelection{inside: p.selector.Select(req)}
+	inside, outside := env.externalRequests(port)
+	sel := &externalSelection{inside: p.selector.Select(inside)}
+	if outside != nil {
+		answer := p.selector.Select(outside)
+		sel.outside = &answer
 	}
-	outside := p.selector.Select(req)
-	req.Port.External = selector.PolicyCluster
-	return &externalSelection{inside: p.selector.Select(req), outside: &outside}
+	return sel
+}
+
+// externalRequests are the questions that externalSelection holds the answers
+// to.
+func (e environment) externalRequests(port *informer.ServicePort) (inside, outside *selector.Request) {
+	inside = e.request(port)
+	inside.Traffic = selector.External
+	if port.Port.External == selector.PolicyLocal {
+		outside = new(*inside)
+		inside.Port.External = selector.PolicyCluster
+	}
+	return inside, outside
 }
 
 // planExternal returns the frontends of a service port that clients outside
@@ -68,7 +79,7 @@ func (s *selection) planExternal(i int, node selector.Node) []nft.Frontend {
 	if port.NodePort != 0 {
 		add(unspecified(port.ClusterIP.Addr()), port.NodePort, nil)
 	}
-	sources := s.allowedSources(port)
+	sources := allowedSources(port, s.nodeAddrs)
 	for _, ip := range port.LoadBalancerIPs {
 		add(ip, number, sources)
 	}
@@ -83,9 +94,9 @@ func (s *selection) planExternal(i int, node selector.Node) []nft.Frontend {
 // allowedSources are those that may dial the load-balancer addresses of a port;
 // none means everyone. Where this node may, the addresses themselves may too: a
 // node that holds one on an interface dials it from that very address (LB4).
-func (s *selection) allowedSources(port *informer.ServicePort) []netip.Prefix {
+func allowedSources(port *informer.ServicePort, nodeAddrs []netip.Addr) []netip.Prefix {
 	nodeMay := slices.ContainsFunc(port.SourceRanges, func(r netip.Prefix) bool {
-		return slices.ContainsFunc(s.nodeAddrs, r.Contains)
+		return slices.ContainsFunc(nodeAddrs, r.Contains)
 	})
 	if !nodeMay {
 		return port.SourceRanges

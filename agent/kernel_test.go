@@ -55,7 +55,7 @@ func TestOnceInTheKernel(t *testing.T) {
 	ns := netns.New(t)
 	objects := explainable()
 	r := onceIn(t, ns, Options{}, objects...)
-	require.Equal(t, 4, r.Services)
+	require.Equal(t, 6, r.Services)
 	require.Len(t, r.Families, 2)
 	require.Equal(t, rendered(t, objects...), tables(ns))
 	again := onceIn(t, ns, Options{}, objects...)

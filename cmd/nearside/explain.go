@@ -22,7 +22,10 @@ func newExplainCommand() *cobra.Command {
 		Short: "Show which endpoints a service uses from a node, and why",
 		Long: `Prints every endpoint of a service with its node, zone and state, whether it is
 chosen for connections from this node, its weight, and the reason. PORT is the
-name or the number of a service port; without it all ports are shown.
+name or the number of a service port; without it all ports are shown. Of ports
+that are dialled from outside the cluster too, the answer for those connections
+follows: one for everyone or, under externalTrafficPolicy Local, one for clients
+outside and one for pods and this node.
 
 The answer comes from manifests, or from a running agent that was started with
 nearside run --socket SOCKET.`,
