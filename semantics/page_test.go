@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "write the tables of docs/semantics.md anew")
 
-// marker separates what is written by hand from what is generated.
+// pageMarker separates what is written by hand from what is generated.
 const pageMarker = "<!-- What follows is written by: go test ./semantics -run Page -update -->\n"
 
 var pagePath = filepath.Join("..", "docs", "semantics.md")
@@ -44,13 +44,13 @@ func TestPageSaysWhatMustBeDocumented(t *testing.T) {
 func tables() string {
 	var b strings.Builder
 	b.WriteString("\n## Every statement and how it is shown\n\n")
-	b.WriteString("A number of rows are sub-tests of `TestSemantics` with the number as their name.\n\n")
+	b.WriteString("Rows are sub-tests of `TestSemantics`, under the number of the statement.\n\n")
 	b.WriteString("| | Statement | Shown by | Not yet |\n|---|---|---|---|\n")
 	for _, s := range statements {
 		writeRow(&b, s.number, s.says, len(rowsOf(s.number)), s.elsewhere, s.notYet)
 	}
 	b.WriteString("\n## Troubles that users of other proxies reported\n\n")
-	b.WriteString("Rows are sub-tests of `TestCases` with the number as their name.\n\n")
+	b.WriteString("Rows are sub-tests of `TestCases`, under the number of the report.\n\n")
 	b.WriteString("| | What must hold | Shown by | Not yet |\n|---|---|---|---|\n")
 	for _, c := range reportedCases {
 		writeRow(&b, "["+c.number+"]("+c.url+")", c.says, len(c.rows), c.elsewhere, c.notYet)

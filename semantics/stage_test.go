@@ -32,7 +32,7 @@ type stage struct {
 
 	objects map[string]runtime.Object
 	source  *source
-	agent   *agent.Agent
+	options agent.Options
 	rounds  *rounds
 	step    int
 	stop    func()
@@ -138,7 +138,7 @@ func (s *stage) begin(t *testing.T, options func(*agent.Options)) {
 	}
 	a, err := agent.New(opts)
 	require.NoError(t, err)
-	s.agent = a
+	s.options = opts
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Node.Do(func() error { return a.Run(ctx) }) }()
