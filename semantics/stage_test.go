@@ -60,6 +60,7 @@ type rounds struct {
 const (
 	markerPolicy = "Marker"
 	markerIP     = "10.96.255.254"
+	markerTwin   = "fd00:10:96::255:254"
 )
 
 func (r *rounds) Select(req *selector.Request) selector.Selection {
@@ -82,7 +83,7 @@ func (r *rounds) after(round agent.Round) {
 }
 
 func marker(step int) *corev1.Service {
-	s := service("marker", at(markerIP), annotated("nearside.dev/policy", markerPolicy))
+	s := service("marker", at(markerIP, markerTwin), annotated("nearside.dev/policy", markerPolicy))
 	s.Namespace = "semantics"
 	s.Spec.Ports = []corev1.ServicePort{{Name: "step-" + strconv.Itoa(step), Protocol: corev1.ProtocolTCP, Port: 1}}
 	return s
