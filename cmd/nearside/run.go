@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/nearside/nearside/agent"
+	"github.com/nearside/nearside/informer"
 )
 
 // agentFlags are the flags of the running agent.
@@ -23,6 +25,12 @@ func (f *agentFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.healthzAddress, "healthz-bind-address", "0.0.0.0:10256", "address of /healthz and /livez; empty means none")
 	flags.StringVar(&f.metricsAddress, "metrics-bind-address", "127.0.0.1:10249", "address of /metrics; empty means none")
 	flags.StringVar(&f.socket, "socket", "", "unix socket on which nearside explain --agent may ask; empty means none")
+}
+
+func (f *agentFlags) set(opts *agent.Options) {
+	opts.MinSyncPeriod = noWaitIfZero(f.minSyncPeriod)
+	opts.HealthzAddress, opts.MetricsAddress = f.healthzAddress, f.metricsAddress
+	opts.Socket = f.socket
 }
 
 func newRunCommand() *cobra.Command {
@@ -66,24 +74,9 @@ kernel, where they differ from what the --conntrack flags say.`,
 				return err
 			}
 			opts.Log = log
-			opts.MinSyncPeriod = noWaitIfZero(running.minSyncPeriod)
-			opts.HealthzAddress, opts.MetricsAddress = running.healthzAddress, running.metricsAddress
-			opts.Socket = running.socket
-			opts.OnRound = func(r agent.Round) { host.afterRound(cmd.Context(), r) }
-			a, err := newAgent(opts)
-			if err != nil {
-				return err
-			}
+			running.set(&opts)
 			log.Debug("starting", "version", readVersion().String())
-			host.adjustOOMScore()
-			if err := host.setUp(cmd.Context()); err != nil {
-				return err
-			}
-			if err := a.Run(cmd.Context()); err != nil {
-				return err
-			}
-			log.Info("stopped; the tables stay")
-			return nil
+			return runAgent(cmd.Context(), opts, host)
 		},
 	}
 	source.add(cmd.Flags())
@@ -92,4 +85,33 @@ kernel, where they differ from what the --conntrack flags say.`,
 	setup.add(cmd.Flags())
 	logs.add(cmd.Flags())
 	return cmd
+}
+
+// runAgent sets up the host and runs an agent until ctx ends.
+func runAgent(ctx context.Context, opts agent.Options, h *host) error {
+	opts.OnRound = func(r agent.Round) { h.afterRound(ctx, r) }
+	started := func() {}
+	if k, ok := opts.Source.(*informer.Kubernetes); ok {
+		sender, release, err := sendEvents(ctx, k.Client, h.log)
+		if err != nil {
+			return err
+		}
+		defer release()
+		opts.OnNotice = sender.notice
+		started = func() { sender.starting(opts.NodeName) }
+	}
+	a, err := newAgent(opts)
+	if err != nil {
+		return err
+	}
+	h.adjustOOMScore()
+	if err := h.setUp(ctx); err != nil {
+		return err
+	}
+	started()
+	if err := a.Run(ctx); err != nil {
+		return err
+	}
+	h.log.Info("stopped; the tables stay")
+	return nil
 }
