@@ -41,6 +41,8 @@ func (h Hook) String() string {
 		return "output"
 	case hookPostrouting:
 		return "postrouting"
+	case hookForeign:
+		return "of another type"
 	}
 	return "hook-" + utoa(uint32(h))
 }

@@ -67,8 +67,7 @@ func dialSocket(options ...netlink.ConnOption) (*netlink.Conn, error) {
 }
 
 func dialError(err error) error {
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return &Error{Op: "open netlink socket to nf_tables", Errno: errno}
 	}
 	return fmt.Errorf("open netlink socket to nf_tables: %w", err)
@@ -160,8 +159,7 @@ func (c *Conn) makeRoom(size int) error {
 }
 
 func applyError(err error) error {
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return &Error{Op: "send transaction", Errno: errno}
 	}
 	return fmt.Errorf("send transaction: %w", err)

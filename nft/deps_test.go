@@ -18,7 +18,7 @@ func TestDependencies(t *testing.T) {
 	}
 	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".").Output()
 	require.NoError(t, err)
-	for _, path := range strings.Fields(string(out)) {
+	for path := range strings.FieldsSeq(string(out)) {
 		ok := false
 		for _, a := range allowed {
 			ok = ok || path == a || strings.HasPrefix(path, a+"/")

@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -224,14 +223,14 @@ func TestWithoutPrivilegeTheErrorSaysWhatIsMissing(t *testing.T) {
 		return
 	}
 	k := newKernel(t)
-	binary, err := os.CreateTemp("", "nft-test-*")
+	binary, err := os.CreateTemp("", "nft-test-*") //nolint:usetesting // nobody may not enter t.TempDir
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.Remove(binary.Name()) })
 	self, err := os.ReadFile("/proc/self/exe")
 	require.NoError(t, err)
 	_, err = binary.Write(self)
 	require.NoError(t, errors.Join(err, binary.Chmod(0o755), binary.Close()))
-	cmd := exec.Command(binary.Name(), "-test.run", "^"+t.Name()+"$", "-test.v") //nolint:gosec // this very program
+	cmd := exec.Command(binary.Name(), "-test.run", "^"+t.Name()+"$", "-test.v")
 	cmd.Env = append(os.Environ(), "NEARSIDE_TEST_UNPRIVILEGED=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	cmd.Dir = "/"
@@ -242,5 +241,5 @@ func TestWithoutPrivilegeTheErrorSaysWhatIsMissing(t *testing.T) {
 	}))
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, string(out), "--- PASS: "+t.Name())
-	require.False(t, strings.Contains(string(out), "SKIP"))
+	require.NotContains(t, string(out), "SKIP")
 }

@@ -60,10 +60,10 @@ const nlaNested = 1 << 15
 // nlaTypeMask takes the flags off an attribute's type.
 const nlaTypeMask = 1<<14 - 1
 
-// eachAttr calls f for every attribute in b, its type without flags, and
-// reports whether b was well formed. It stops early when f returns false.
-func eachAttr(b []byte, f func(typ uint16, value []byte) bool) bool {
-	return eachRawAttr(b, func(typ uint16, value []byte) bool { return f(typ&nlaTypeMask, value) })
+// eachAttr calls f for every attribute in b, its type without flags. It stops
+// early when f returns false, or where b is not well formed.
+func eachAttr(b []byte, f func(typ uint16, value []byte) bool) {
+	eachRawAttr(b, func(typ uint16, value []byte) bool { return f(typ&nlaTypeMask, value) })
 }
 
 // findAttr returns the value of the first attribute of that type, or nil.

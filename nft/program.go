@@ -80,7 +80,7 @@ func (p program) picks() program {
 
 // chainName is the chain that the program runs in, "" for a plain drop.
 func (p program) chainName() string {
-	name := ""
+	var name string
 	switch p.kind {
 	case programPick:
 		name = "pick-" + utoa(p.slots)

@@ -334,8 +334,7 @@ func wrapRead(op, object string, err error) error {
 			return errInterrupted
 		}
 		e := &Error{Op: op, Object: object, Errno: errno}
-		var operr *netlink.OpError
-		if errors.As(err, &operr) {
+		if operr, ok := errors.AsType[*netlink.OpError](err); ok {
 			e.Message = operr.Message
 		}
 		return e

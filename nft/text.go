@@ -105,12 +105,9 @@ func (s *Set) compareListed(a, b []byte) int {
 		return slices.Compare(a, b)
 	}
 	a, b = s.packed(a), s.packed(b)
-	for i := len(a) - 1; i >= 0; i-- {
-		if a[i] != b[i] {
-			return int(a[i]) - int(b[i])
-		}
-	}
-	return 0
+	slices.Reverse(a)
+	slices.Reverse(b)
+	return slices.Compare(a, b)
 }
 
 // packed takes the padding out of a key.

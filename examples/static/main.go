@@ -104,7 +104,7 @@ func program(ctx context.Context, out io.Writer, table *nft.Table, service nft.S
 	if err != nil {
 		return err
 	}
-	defer conn.Close() //nolint:errcheck // what matters was acknowledged
+	defer conn.Close()
 	present, err := conn.ReadBack(ctx, table.Family())
 	if err != nil {
 		return err

@@ -86,7 +86,7 @@ func (ns *Namespace) Run(t testing.TB, name string, args ...string) string {
 // Command is Run for a command that may fail.
 func (ns *Namespace) Command(name string, args ...string) (out string, err error) {
 	err = ns.Do(func() error {
-		b, err := exec.Command(name, args...).CombinedOutput() //nolint:gosec // tests choose what they run
+		b, err := exec.Command(name, args...).CombinedOutput()
 		out = string(b)
 		return err
 	})
@@ -115,7 +115,7 @@ func loopbackUp() error {
 	if err != nil {
 		return fmt.Errorf("open socket to set up loopback: %w", err)
 	}
-	defer unix.Close(fd) //nolint:errcheck // nothing was written
+	defer func() { _ = unix.Close(fd) }()
 	req, err := unix.NewIfreq("lo")
 	if err != nil {
 		return err
