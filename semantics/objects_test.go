@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -241,6 +242,15 @@ func node(name, zone, address, pods string) *corev1.Node {
 func nodeA() *corev1.Node { return node("node-a", "zone-1", "192.0.2.11", "10.1.1.0/24") }
 func nodeB() *corev1.Node { return node("node-b", "zone-2", "192.0.2.21", "10.1.2.0/24") }
 func nodeC() *corev1.Node { return node("node-c", "zone-3", "192.0.2.31", "10.1.3.0/24") }
+
+// serviceCIDR makes the ServiceCIDR of both families.
+func serviceCIDR(prefix string) *networkingv1.ServiceCIDR {
+	return &networkingv1.ServiceCIDR{
+		TypeMeta:   metav1.TypeMeta{Kind: "ServiceCIDR"},
+		ObjectMeta: metav1.ObjectMeta{Name: "kubernetes"},
+		Spec:       networkingv1.ServiceCIDRSpec{CIDRs: []string{prefix, packettest.TwinPrefix(netip.MustParsePrefix(prefix)).String()}},
+	}
+}
 
 func nameOf(o runtime.Object) string {
 	m := o.(metav1.Object)

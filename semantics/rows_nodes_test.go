@@ -223,6 +223,20 @@ var loadBalancerRows = []row{
 		want:  from(anyone, webVIP, reachesMasqueraded(farA)),
 	},
 	{
+		shows: "LB4", name: "ranges that hold the node's address let connections from the load balancer's address pass too",
+		given: objects(web(vips(vip), sourceRanges("192.0.2.0/24")), endpoints("web", farA8())),
+		want:  from([]packettest.Source{theNode}, webVIP, reachesMasqueraded(farA)),
+		then: []step{{when: "with the address bound on the node", act: func(t *testing.T, s *stage) {
+			t.Helper()
+			bound := s.addr(webVIP).Addr()
+			require.NoError(t, s.Bind(packettest.Node, bound))
+			defer s.Node.Run(t, "ip", "addr", "del", netip.PrefixFrom(bound, bound.BitLen()).String(), "dev", "lo")
+			s.checkAll(t, "bound", from([]packettest.Source{packettest.HostAt(vip)}, webVIP, reachesMasqueraded(farA)))
+			s.change(t, web(vips(vip), sourceRanges("203.0.113.0/24")))
+			s.checkAll(t, "the range does not hold the node", from([]packettest.Source{packettest.HostAt(vip)}, webVIP, dropped))
+		}}},
+	},
+	{
 		shows: "LB6", name: "pods and the node are served at a load balancer's address without leaving the node, also if it is bound here",
 		given: objects(web(vips(vip)), endpoints("web", nearA8())),
 		want:  from([]packettest.Source{aPod, theNode}, webVIP, reachesMasqueraded(nearA)),

@@ -31,6 +31,17 @@ var refusalRows = []row{
 		},
 	},
 	{
+		shows: "D4", name: "addresses of ServiceCIDRs that no Service has meet silence, and no others do",
+		given: objects(serviceCIDR("10.96.0.0/16"), web(), endpoints("web", farA8())),
+		want: probes(from(anyone, "10.96.0.77:80", dropped), from(anyone, "10.97.0.77:80", untouched), from([]packettest.Source{aPod}, webIP, reaches(farA)),
+			from([]packettest.Source{aPod}, "10.96.0.10:81", refused)),
+		then: []step{
+			{when: "without the Service", remove: objects(web()), want: from(anyone, webIP, dropped)},
+			{when: "with another ServiceCIDR", change: objects(serviceCIDR("10.97.0.0/16")), want: probes(from(anyone, "10.97.0.77:80", dropped), from(anyone, "10.96.0.77:80", untouched))},
+			{when: "without one", remove: objects(serviceCIDR("10.97.0.0/16")), want: from(anyone, "10.97.0.77:80", untouched)},
+		},
+	},
+	{
 		shows: "D5", name: "other ports of external addresses and of the node are left alone",
 		given: objects(web(everyWay), endpoints("web", farA8())),
 		want:  probes(from(anyone, "198.51.100.80:81", untouched), from(anyone, "198.51.100.90:81", untouched), from([]packettest.Source{aClient, aPod, theNode}, "192.0.2.11:30081", untouched)),

@@ -8,7 +8,6 @@ var nodeStatements = []statement{
 	{number: "LB3", says: "A range of all addresses is no restriction."},
 	{
 		number: "LB4", says: "If a range holds the node's address, connections from the load balancer's own address pass too.",
-		notYet: "nothing is added to the ranges; a node that has the address bound and dials it from that address is dropped",
 	},
 	{number: "LB6", says: "Pods and the node are served at a load balancer's address without leaving the node, with or without node ports."},
 	{
