@@ -118,7 +118,7 @@ func TestSemantics(t *testing.T) {
 
 func rowsOf(statement string) (found []row) {
 	for _, r := range allRows() {
-		for _, s := range strings.Fields(r.shows) {
+		for s := range strings.FieldsSeq(r.shows) {
 			if s == statement {
 				found = append(found, r)
 			}

@@ -1,10 +1,11 @@
 package semantics
 
 import (
-	"github.com/nearside/nearside/internal/packettest"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/nearside/nearside/internal/packettest"
 )
 
 func allRows() (all []row) {

@@ -41,8 +41,8 @@ type stage struct {
 // source hands the agent's store to the test, which fills it.
 type source struct{ stores chan *informer.Store }
 
-func (s *source) Run(ctx context.Context, store *informer.Store) error {
-	s.stores <- store
+func (src *source) Run(ctx context.Context, store *informer.Store) error {
+	src.stores <- store
 	<-ctx.Done()
 	return nil
 }
