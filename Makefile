@@ -91,6 +91,7 @@ fmt: $(LINT) ## format the Go code and sort its imports
 .PHONY: gen
 gen: ## write golden rulesets and the copies of code in the docs anew; read the difference
 	go test $(GOLDEN) -update
+	go test ./semantics -run=Page -update
 	go test ./docs -run=TestCodeInTheText -update
 
 .PHONY: verify

@@ -19,7 +19,7 @@ import (
 
 var (
 	namePattern = regexp.MustCompile(`^(selector|nft|informer|agent)\.([A-Z]\w*(?:\.[A-Z]\w*)?)(?:\(\))?$`)
-	pathPattern = regexp.MustCompile(`^(?:selector|nft|informer|agent|cmd|examples|testdata|docs|hack|test|internal|tools|\.ci)/[\w./*-]*$`)
+	pathPattern = regexp.MustCompile(`^(?:selector|nft|informer|agent|conntrack|health|hostsetup|nodeaddrs|semantics|deploy|cmd|examples|testdata|docs|hack|test|internal|tools|\.ci)/[\w./*-]*$`)
 )
 
 func TestEveryGoNameInTheTextExists(t *testing.T) {
