@@ -150,6 +150,9 @@ func (a *Agent) adopt(ctx context.Context, k Kernel, r *Round) (adopted bool) {
 // selections of one and not of all.
 func (a *Agent) selectAndPlan(snap snapshot, r *Round) {
 	r.Selected = len(snap.services)
+	for _, f := range a.families {
+		f.table.Grow(len(snap.services))
+	}
 	for i, name := range snap.services {
 		if i%progressEvery == 0 {
 			a.progress(Progress{Step: StepSelect, Done: i, Total: len(snap.services)})

@@ -29,12 +29,13 @@ type former struct {
 	pools pools
 }
 
-func newJournal() journal {
+// newJournal returns a journal with room for that many changed services.
+func newJournal(services int) journal {
 	return journal{
-		frontends:  map[frontendKey]former{},
-		clusterIPs: map[[16]byte]bool{},
+		frontends:  make(map[frontendKey]former, services),
+		clusterIPs: make(map[[16]byte]bool, services),
 		nodeAddrs:  map[[16]byte]bool{},
-		hairpins:   map[[16]byte]bool{},
+		hairpins:   make(map[[16]byte]bool, services),
 		programs:   map[program]bool{},
 		memories:   map[string]bool{},
 		members:    map[member]bool{},
@@ -100,6 +101,9 @@ func (t *Table) changedElements() (del, add [setCount]records) {
 	for i, s := range t.layout.sets {
 		del[i], add[i] = newRecords(&s.decl), newRecords(&s.decl)
 	}
+	if !t.journal.exists {
+		t.makeRoom(&add)
+	}
 	for _, key := range slices.SortedFunc(maps.Keys(t.journal.frontends), compareKeys) {
 		t.changedFrontend(key, &del, &add)
 	}
@@ -115,6 +119,20 @@ func (t *Table) changedElements() (del, add [setCount]records) {
 	each(t.journal.nodeAddrs, t.nodeAddrs, nodeIPsSet, putAddr)
 	each(t.journal.hairpins, t.hairpins, hairpinSet, func(rec []byte, ip [16]byte) { putHairpin(f, rec, ip) })
 	return del, add
+}
+
+// makeRoom makes room for the elements of a new table.
+func (t *Table) makeRoom(add *[setCount]records) {
+	slots := 0
+	for _, f := range t.frontends {
+		for _, pool := range f.pools {
+			slots += len(pool)
+		}
+	}
+	add[backendsSet].grow(slots)
+	add[frontendsSet].grow(len(t.frontends))
+	add[clusterIPsSet].grow(len(t.clusterIPs))
+	add[hairpinSet].grow(len(t.hairpins))
 }
 
 // pick returns the list an element belongs to: neither if it stays as it was.
@@ -187,7 +205,7 @@ func (t *Table) Committed() {
 	// A large journal is let go; a small one is used again.
 	j := &t.journal
 	if len(j.frontends)+len(j.members)+len(j.hairpins)+len(j.clusterIPs) > smallJournal {
-		t.journal = newJournal()
+		t.journal = newJournal(0)
 	}
 	t.journal.exists = true
 	clear(t.journal.frontends)

@@ -31,6 +31,9 @@ func (r *records) key(i int) []byte { return r.buf[i*r.size : i*r.size+r.keyLen]
 
 func (r *records) data(i int) []byte { return r.buf[i*r.size+r.keyLen : (i+1)*r.size] }
 
+// grow makes room for that many records.
+func (r *records) grow(n int) { r.buf = make([]byte, 0, n*r.size) }
+
 // extend appends an empty record and returns it.
 func (r *records) extend() []byte {
 	n := len(r.buf)

@@ -76,25 +76,41 @@ func NewTable(cfg Config) *Table {
 	if err := cfg.Validate(); err != nil {
 		panic("nft: " + err.Error())
 	}
-	return &Table{
-		cfg:        cfg,
-		layout:     newLayout(cfg),
-		services:   map[string]*service{},
-		frontends:  map[frontendKey]frontend{},
-		contested:  map[frontendKey][]*service{},
-		clusterIPs: map[[16]byte]int32{},
-		hairpins:   map[[16]byte]int32{},
-		programs:   map[program]int32{},
-		memories:   map[string]*memory{},
-		nodeAddrs:  map[[16]byte]int32{},
-		journal:    newJournal(),
+	t := &Table{
+		cfg:       cfg,
+		layout:    newLayout(cfg),
+		contested: map[frontendKey][]*service{},
+		programs:  map[program]int32{},
+		memories:  map[string]*memory{},
+		nodeAddrs: map[[16]byte]int32{},
+		journal:   newJournal(0),
 	}
+	t.Grow(0)
+	return t
+}
+
+// Grow makes room for about that many services, so that filling a new table
+// does not move what is there again and again. It does nothing to a table that
+// holds services already.
+func (t *Table) Grow(services int) {
+	if len(t.services) > 0 || len(t.journal.frontends) > 0 {
+		return
+	}
+	t.services = make(map[string]*service, services)
+	t.frontends = make(map[frontendKey]frontend, services)
+	t.clusterIPs = make(map[[16]byte]int32, services)
+	t.hairpins = make(map[[16]byte]int32, services)
+	exists, changed := t.journal.exists, t.journal.servicesChain
+	nodeAddrs := t.journal.nodeAddrs
+	t.journal = newJournal(services)
+	t.journal.exists, t.journal.servicesChain, t.journal.nodeAddrs = exists, changed, nodeAddrs
 }
 
 // Compile returns the table that has the given services, and what in them had
 // to be left out.
 func Compile(cfg Config, services []Service) (*Table, []Problem) {
 	t := NewTable(cfg)
+	t.Grow(len(services))
 	var problems []Problem
 	for _, s := range services {
 		problems = append(problems, t.Set(s)...)
