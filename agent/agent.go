@@ -79,6 +79,14 @@ func (a *Agent) Run(ctx context.Context) error {
 	if a.opts.Source == nil {
 		return errNoSource
 	}
+	err := a.run(ctx)
+	if ended := ctx.Err(); ended != nil && errors.Is(err, ended) {
+		return nil // told to stop before it had begun
+	}
+	return err
+}
+
+func (a *Agent) run(ctx context.Context) error {
 	k, release, err := a.openKernel()
 	if err != nil {
 		return err
