@@ -5,8 +5,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
-	"os"
 	"testing"
+
+	"github.com/nearside/nearside/internal/netns"
 )
 
 const endpointsPerService = 10
@@ -109,17 +110,10 @@ func BenchmarkDiffAll(b *testing.B) {
 	})
 }
 
-// needRoot skips a benchmark of the kernel, or fails it in CI.
-func needRoot(b *testing.B) {
-	if os.Geteuid() != 0 && os.Getenv("CI") == "" {
-		b.Skip("needs root")
-	}
-}
-
 // BenchmarkApplyOne replaces one endpoint in the kernel: compile, diff, encode
 // and commit.
 func BenchmarkApplyOne(b *testing.B) {
-	needRoot(b)
+	netns.RequireRoot(b)
 	eachSize(b, func(b *testing.B, services []Service) {
 		k := newKernel(b)
 		table, _ := Compile(benchConfig, services)
@@ -138,7 +132,7 @@ func BenchmarkApplyOne(b *testing.B) {
 // kernel. Beside it stands the limit: the kernel's time for the same bytes,
 // prepared in advance, in alternating rounds.
 func BenchmarkApplyAll(b *testing.B) {
-	needRoot(b)
+	netns.RequireRoot(b)
 	eachSize(b, func(b *testing.B, services []Service) {
 		table, _ := Compile(benchConfig, services)
 		k := newKernel(b)

@@ -6,12 +6,14 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"github.com/nearside/nearside/internal/netns"
 )
 
 // benchKind measures one change in a table of services of one kind: an endpoint
 // replaced in the first of them.
 func benchKind(b *testing.B, dress func(i int, s *Service)) {
-	needRoot(b)
+	netns.RequireRoot(b)
 	for _, n := range []int{1_000, 10_000} {
 		b.Run(fmt.Sprintf("services=%d", n), func(b *testing.B) {
 			b.ReportAllocs()

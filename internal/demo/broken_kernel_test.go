@@ -11,12 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nearside/nearside/internal/netlab"
+	"github.com/nearside/nearside/internal/netns"
 )
 
 // TestDemoNoticesABrokenPod: an endpoint that is ready in the manifests and does
 // not listen has to show in the verdict.
 func TestDemoNoticesABrokenPod(t *testing.T) {
-	needRoot(t)
+	netns.RequireRoot(t)
 	opts, err := Options{Agent: needAgent(t), Connections: 100, Out: io.Discard, Progress: io.Discard}.withDefaults()
 	require.NoError(t, err)
 	lab, err := netlab.New(t.Context(), netlab.Options{Name: labName})
@@ -41,7 +42,7 @@ func TestDemoNoticesABrokenPod(t *testing.T) {
 }
 
 func TestAwaitSaysWhatIsMissing(t *testing.T) {
-	needRoot(t)
+	netns.RequireRoot(t)
 	lab, err := netlab.New(t.Context(), netlab.Options{Name: labName})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, lab.Close()) })

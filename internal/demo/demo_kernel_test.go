@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nearside/nearside/internal/netlab"
+	"github.com/nearside/nearside/internal/netns"
 )
 
 // requireNothingLeft checks that a process has cleaned up after itself: its
@@ -53,7 +54,7 @@ func agentsOf(t *testing.T, pid string) (pids []string) {
 }
 
 func TestDemo(t *testing.T) {
-	needRoot(t)
+	netns.RequireRoot(t)
 	var out, progress bytes.Buffer
 	opts, err := Options{Agent: needAgent(t), Connections: 200, Out: &out, Progress: &progress}.withDefaults()
 	require.NoError(t, err)
@@ -104,21 +105,21 @@ func requirePolicies(t *testing.T, d *demo) {
 }
 
 func TestDemoReportsAnAgentThatEnds(t *testing.T) {
-	needRoot(t)
+	netns.RequireRoot(t)
 	err := Run(t.Context(), Options{Agent: "/bin/false", Connections: 1})
 	require.ErrorContains(t, err, "ended by itself (exit status 1): (it said nothing)")
 	requireNothingLeft(t, ownPID())
 }
 
 func TestDemoReportsAMissingAgent(t *testing.T) {
-	needRoot(t)
+	netns.RequireRoot(t)
 	err := Run(t.Context(), Options{Agent: "/no/such/program", Connections: 1})
 	require.ErrorContains(t, err, "start agent of node-a")
 	requireNothingLeft(t, ownPID())
 }
 
 func TestDemoEndsWithItsContext(t *testing.T) {
-	needRoot(t)
+	netns.RequireRoot(t)
 	why := errors.New("had enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	time.AfterFunc(300*ms, func() { cancel(why) })
@@ -132,7 +133,7 @@ type panicky struct{}
 func (panicky) Write([]byte) (int, error) { panic("a mistake") }
 
 func TestDemoCleansUpWhenItPanics(t *testing.T) {
-	needRoot(t)
+	netns.RequireRoot(t)
 	require.PanicsWithValue(t, "a mistake", func() {
 		_ = Run(t.Context(), Options{Agent: needAgent(t), Out: panicky{}})
 	})
@@ -140,7 +141,7 @@ func TestDemoCleansUpWhenItPanics(t *testing.T) {
 }
 
 func TestDemoStopsWhenItsResultsCannotBeWritten(t *testing.T) {
-	needRoot(t)
+	netns.RequireRoot(t)
 	err := Run(t.Context(), Options{Agent: needAgent(t), Out: brokenPipe{}})
 	require.ErrorContains(t, err, "write results: broken pipe")
 	requireNothingLeft(t, ownPID())

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nearside/nearside/internal/netlab"
+	"github.com/nearside/nearside/internal/netns"
 )
 
 func ownPID() string { return strconv.Itoa(os.Getpid()) }
@@ -30,7 +31,7 @@ type child struct {
 // startChild starts a demo that would take long.
 func startChild(t *testing.T) *child {
 	t.Helper()
-	needRoot(t)
+	netns.RequireRoot(t)
 	c := &child{cmd: exec.Command(os.Args[0])}
 	c.cmd.Env = append(os.Environ(), childAgent+"="+needAgent(t), childConnections+"=100000")
 	var err error
@@ -67,7 +68,7 @@ func (c *child) wait(t *testing.T) (rest string, err error) {
 }
 
 func TestDemoInterrupted(t *testing.T) {
-	needRoot(t)
+	netns.RequireRoot(t)
 	tests := []struct {
 		name   string
 		after  string // a line of the progress

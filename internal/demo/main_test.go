@@ -50,18 +50,6 @@ func golden(t *testing.T, name, got string) {
 	require.Equal(t, string(want), got, "differs from %s; with -update it is written anew", path)
 }
 
-// needRoot skips a kernel test where it cannot run; in CI that is a failure.
-func needRoot(t *testing.T) {
-	t.Helper()
-	if os.Geteuid() == 0 {
-		return
-	}
-	if os.Getenv("CI") != "" {
-		t.Fatal("this kernel test needs root, and CI has to run it")
-	}
-	t.Skip("skipped: this kernel test needs root")
-}
-
 // buildFolder holds the agent; it outlives single tests.
 var buildFolder string
 

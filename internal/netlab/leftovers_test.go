@@ -11,10 +11,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/nearside/nearside/internal/netns"
 )
 
 func TestLeftovers(t *testing.T) {
-	needRoot(t)
+	netns.RequireRoot(t)
 	const name = "nearside-leftover"
 	child := exec.Command(os.Args[0])
 	child.Env = append(os.Environ(), childLab+"="+name)
@@ -47,7 +49,7 @@ func TestLeftovers(t *testing.T) {
 }
 
 func TestLeftoverOfAReusedProcessNumber(t *testing.T) {
-	needRoot(t)
+	netns.RequireRoot(t)
 	const name = "nearside-reused"
 	// This process lives, but does not have the namespace open.
 	namespace := fmt.Sprintf("%s-%d-alpha", name, os.Getpid())

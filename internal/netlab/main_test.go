@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/nearside/nearside/internal/netns"
 )
 
 // childLab makes the test binary a process that builds a lab and then waits to
@@ -32,22 +34,10 @@ func runChildLab(name string) {
 	time.Sleep(time.Minute)
 }
 
-// needRoot skips a kernel test where it cannot run; in CI that is a failure.
-func needRoot(t *testing.T) {
-	t.Helper()
-	if os.Geteuid() == 0 {
-		return
-	}
-	if os.Getenv("CI") == "true" {
-		t.Fatal("this kernel test needs root, and CI has to run it")
-	}
-	t.Skip("skipped: this kernel test needs root")
-}
-
 // newLab makes a lab whose removal is checked at the end of the test.
 func newLab(t *testing.T) *Lab {
 	t.Helper()
-	needRoot(t)
+	netns.RequireRoot(t)
 	name := "nearside-test"
 	lab, err := New(t.Context(), Options{Name: name})
 	require.NoError(t, err)
